@@ -1,0 +1,192 @@
+"""What stands in the cache file: tables, and rows that prove they are what was stored."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import time
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from closecall.embedders.base import Embedded, TextKey
+from closecall.errors import NonFiniteError, ShapeError, UsageError, ZeroVectorError
+from closecall.instrument import Instrument, cache_key, canonical_json, text_fingerprint
+from closecall.records import Tokens
+
+APPLICATION_ID = 0x43434C56
+"""``CCLV`` in the file's header: this SQLite file is a closecall vector cache."""
+
+SCHEMA_VERSION = 1
+
+PAGE_SIZE = 8192
+"""A row of a 384-dimensional model takes 1.7 kB; pages of 4096 bytes would waste a fifth."""
+
+# The day a vector was last used stands apart from the vector, so that noting it once a day
+# rewrites a few bytes a row and not the vector's whole page.
+TABLES = {
+    "instruments": (
+        "CREATE TABLE instruments(id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, "
+        "identity TEXT NOT NULL, first_used INTEGER NOT NULL)"
+    ),
+    "vectors": (
+        "CREATE TABLE vectors(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, "
+        "instrument INTEGER NOT NULL, fingerprint BLOB NOT NULL, role TEXT NOT NULL, "
+        "dims INTEGER NOT NULL, vector BLOB NOT NULL, seen INTEGER, total INTEGER, "
+        "windows INTEGER, checksum BLOB NOT NULL)"
+    ),
+    "uses": (
+        "CREATE TABLE uses(vector INTEGER PRIMARY KEY, instrument INTEGER NOT NULL, "
+        "day INTEGER NOT NULL)"
+    ),
+}
+INDEXES = {
+    "vectors_fingerprint": "CREATE INDEX vectors_fingerprint ON vectors(fingerprint)",
+}
+STATEMENTS = (*TABLES.values(), *INDEXES.values())
+
+EXPECTED = frozenset(
+    {
+        *(("table", name, sql) for name, sql in TABLES.items()),
+        *(("index", name, sql) for name, sql in INDEXES.items()),
+        ("index", "sqlite_autoindex_instruments_1", None),
+        ("index", "sqlite_autoindex_vectors_1", None),
+    }
+)
+"""Every (type, name, sql) the schema may hold. A trigger, a view or another table in the file
+means that somebody else wrote to it."""
+
+INSERT_INSTRUMENT = (
+    "INSERT OR IGNORE INTO instruments(digest, identity, first_used) VALUES (?, ?, ?)"
+)
+INSERT_VECTOR = (
+    "INSERT OR IGNORE INTO vectors(key, fingerprint, role, dims, vector, seen, total, windows, "
+    "checksum, instrument) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+INSERT_USES = (
+    "INSERT OR REPLACE INTO uses(vector, instrument, day) "
+    "SELECT id, instrument, ? FROM vectors WHERE id > ?"
+)
+SELECT_VECTORS = (
+    "SELECT v.key, i.digest, v.fingerprint, v.role, v.dims, v.vector, v.seen, v.total, "
+    "v.windows, v.checksum, v.id, u.day FROM vectors v "
+    "LEFT JOIN instruments i ON i.id = v.instrument LEFT JOIN uses u ON u.vector = v.id "
+    "WHERE v.key IN ({})"
+)
+
+PreparedRow = tuple[bytes, bytes, str, int, bytes, int | None, int | None, int | None, bytes]
+
+
+class DamagedRowError(Exception):
+    """A stored row is not what was once written."""
+
+
+def today() -> int:
+    """Return the day, counted from 1970-01-01 in UTC."""
+    return int(time.time() // 86_400)
+
+
+def day_text(day: int) -> str:
+    """Return a stored day as ``2031-01-31``."""
+    try:
+        return time.strftime("%Y-%m-%d", time.gmtime(day * 86_400))
+    except (TypeError, ValueError, OverflowError, OSError) as error:
+        raise DamagedRowError("a day is not a day") from error
+
+
+def identity_text(instrument: Instrument) -> str:
+    """Return the instrument's identity as JSON in ASCII: SQLite takes no lone surrogates."""
+    return json.dumps(msgspec.to_builtins(instrument), sort_keys=True, allow_nan=False)
+
+
+def read_identity(digest: str, identity: str) -> dict[str, Any]:
+    """Return an instrument's identity as it was stored.
+
+    Raises
+    ------
+    DamagedRowError
+        It is not the identity that gives ``digest``.
+    """
+    try:
+        fields = json.loads(identity)
+        right = hashlib.sha256(canonical_json(fields)).hexdigest() == digest
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DamagedRowError("an instrument's identity is not JSON") from error
+    if not right or not isinstance(fields, dict):
+        raise DamagedRowError("an instrument's identity does not give its digest")
+    return fields
+
+
+def prepare(instrument: Instrument, key: bytes, text: TextKey, value: Embedded) -> PreparedRow:
+    """Return the row for one vector, ready to insert.
+
+    Raises
+    ------
+    UsageError
+        ``key`` is not this text's key under this instrument.
+    VectorError
+        The vector is not float32 of shape (dims,), finite and not zero.
+    """
+    if key != cache_key(instrument, text.role, text.text):
+        raise UsageError("a vector's key must come from instrument.cache_key for the same text")
+    vector = value.vector
+    if vector.shape != (instrument.dims,) or vector.dtype != np.float32:
+        raise ShapeError(
+            f"a vector of {instrument.model} is float32 of shape ({instrument.dims},); "
+            f"got {vector.dtype} of shape {vector.shape}"
+        )
+    if not np.isfinite(vector).all():
+        raise NonFiniteError("a vector with NaN or infinity is never stored")
+    if not vector.any():
+        raise ZeroVectorError("a zero vector is never stored")
+    blob = vector.astype("<f4", copy=False).tobytes()
+    role = instrument.effective_role(text.role).value
+    fingerprint = text_fingerprint(text.text)
+    tokens = value.tokens
+    counts = (tokens.seen, tokens.total, tokens.windows) if tokens else (None, None, None)
+    row = (key, fingerprint, role, instrument.dims, blob, *counts)
+    return (*row, checksum(instrument.digest, row))
+
+
+def restore(instrument: Instrument, row: tuple[Any, ...]) -> tuple[bytes, Embedded]:
+    """Return the key and the value of one row of ``SELECT_VECTORS``, checked.
+
+    The vector is read-only and shares the row's bytes: nothing is copied.
+
+    Raises
+    ------
+    DamagedRowError
+        Something in the row is not what was written, or it is another instrument's.
+    """
+    key, digest, fingerprint, role, dims, blob, *counts, check, _, day = row
+    if digest != instrument.digest:
+        raise DamagedRowError("a row belongs to another instrument than its key says")
+    try:
+        expected = checksum(digest, (key, fingerprint, role, dims, blob, *counts))
+    except (TypeError, AttributeError, ValueError, struct.error) as error:
+        raise DamagedRowError("a row holds a value of the wrong type") from error
+    if check != expected:
+        raise DamagedRowError("a row's checksum is wrong")
+    if dims != instrument.dims or len(blob) != 4 * dims:
+        raise DamagedRowError(f"a vector is {len(blob) // 4} wide, not {instrument.dims}")
+    if not isinstance(day, int):
+        raise DamagedRowError("a vector has no day of last use")
+    vector = np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
+    vector.flags.writeable = False
+    seen, total, windows = counts
+    tokens = None if seen is None else Tokens(seen=seen, total=total, windows=windows)
+    return key, Embedded(vector, tokens)
+
+
+def checksum(digest: str, row: tuple[Any, ...]) -> bytes:
+    """Return 8 bytes over all that a row says. Guards against damage, not against forgery."""
+    key, fingerprint, role, dims, vector, *counts = row
+    numbers = [-1 if count is None else count for count in counts]
+    state = hashlib.blake2b(digest.encode(), digest_size=8)
+    state.update(struct.pack("<4q", dims, *numbers))
+    for part in (key, fingerprint, role.encode(), vector):
+        state.update(struct.pack("<q", len(part)))
+        state.update(part)
+    return state.digest()

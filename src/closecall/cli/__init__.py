@@ -1,0 +1,138 @@
+"""The command line: one file a command, loaded when it is used.
+
+``main`` turns every deliberate error into its exit code; see ``closecall.errors`` and the table in
+the README.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from closecall._version import __version__
+from closecall.cli.options import HELP_NAMES
+from closecall.cli.pipes import may_close
+from closecall.errors import ClosecallError
+
+COMMANDS = {
+    "score": "Score one pair of texts.",
+    "eval": "Score a file of cases and say which are close enough.",
+    "demo": "See it work on a packaged set of labelled answers.",
+    "models": "List, inspect, add and verify local models.",
+    "cache": "Look at the cache of vectors, prune or clear it.",
+    "doctor": "Check this installation.",
+    "completion": "Print the completion script for your shell.",
+}
+
+EXIT_INTERNAL = 70
+EXIT_INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """Lists every command without importing any; imports the one that is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order a newcomer meets them."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command, or None when there is none of that name."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"closecall.cli.{cmd_name}").command
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a reader of its output that leaves early is no error."""
+        with may_close(sys.stdout):
+            return super().invoke(ctx)
+        return 0
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest the nearest command for a mistyped one."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(name, COMMANDS, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"there is no command {name!r}.{hint} Commands: {', '.join(COMMANDS)}.")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list from the table above."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings=HELP_NAMES,
+    epilog="Start with: closecall demo",
+)
+@click.version_option(__version__, "-V", "--version", prog_name="closecall")
+def cli() -> None:
+    """Is this text close enough to that one?
+
+    Scores LLM and RAG answers with embeddings computed on this machine, without network.
+    """
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(run(args))
+
+
+def run(args: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    _any_text_prints()
+    try:
+        return _run(args)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("closecall: interrupted", err=True)
+        return EXIT_INTERRUPTED
+    except ClosecallError as error:
+        _say_error(str(error))
+        return error.exit_code
+    except Exception as error:
+        if os.environ.get("CLOSECALL_DEBUG"):
+            raise
+        _say_error(
+            f"internal error: {type(error).__name__}: {error}\n"
+            "This is a bug in closecall; CLOSECALL_DEBUG=1 shows where it happened."
+        )
+        return EXIT_INTERNAL
+
+
+def _run(args: list[str] | None) -> int:
+    try:
+        result: Any = cli.main(args=args, prog_name="closecall", standalone_mode=False)
+    except SystemExit as done:  # how click ends a completion
+        result = done.code
+    return result if isinstance(result, int) else 0
+
+
+def _say_error(text: str) -> None:
+    """Say it on standard error; what it quotes of a file is shown, never obeyed."""
+    from closecall.report.words import visible
+
+    click.echo(f"closecall: {visible(text)}", err=True)
+
+
+def _any_text_prints() -> None:
+    """Make output escape what it cannot hold: most in ASCII or a code page, little in UTF-8."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")

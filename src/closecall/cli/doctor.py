@@ -1,0 +1,153 @@
+"""``closecall doctor``: does this installation work?"""
+
+from __future__ import annotations
+
+import json
+import platform
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+
+from closecall._version import __version__
+
+CANARY = "The parcel arrived two days late."
+OTHER = "The package came two days after it was due."
+"""Texts of about the same meaning; their cosine tells a working model from a broken one."""
+
+PACKAGES = ("onnxruntime", "tokenizers", "numpy", "click", "rich", "msgspec", "platformdirs")
+
+
+class Check(NamedTuple):
+    """One line of the report."""
+
+    name: str
+    ok: bool
+    found: str
+
+
+@click.command("doctor", epilog="Example: closecall doctor --json")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+def command(as_json: bool) -> int:
+    """Check versions, the bundled model, a real embedding, the folders written to, no network.
+
+    Exits with 0 when everything works and 3 when something does not.
+    """
+    checks = [_guarded(name, check) for name, check in CHECKS.items()]
+    if as_json:
+        click.echo(json.dumps([check._asdict() for check in checks], indent=2))
+    else:
+        for check in checks:
+            click.echo(f"{'ok ' if check.ok else 'BAD'} {check.name:<16} {check.found}")
+    return 0 if all(check.ok for check in checks) else 3
+
+
+def _guarded(name: str, check: Callable[[], str]) -> Check:
+    try:
+        return Check(name, ok=True, found=check())
+    except Exception as error:  # noqa: BLE001 - finding out what is broken is the point
+        return Check(name, ok=False, found=f"{error}" or type(error).__name__)
+
+
+def _versions() -> str:
+    from importlib.metadata import version
+
+    here = f"closecall {__version__}, Python {platform.python_version()}, {sys.platform}"
+    return ", ".join([here, *(f"{package} {version(package)}" for package in PACKAGES)])
+
+
+def _bundled() -> str:
+    from closecall.models import store
+
+    model = store.find_model()
+    bad = [check for check in store.verify_model(model) if not check.ok]
+    if bad:
+        raise RuntimeError(f"{bad[0].path}: {bad[0].problem}; install closecall again")
+    return f"{model.card.name}: {len(model.card.files)} files as recorded, in {model.folder}"
+
+
+def _embedding() -> str:
+    import numpy as np
+
+    from closecall.embedders.registry import DEFAULT, load_embedder
+
+    with _no_network() as tried:
+        embedder = load_embedder(DEFAULT)
+        vectors = embedder.embed([CANARY, OTHER])
+    if tried:
+        raise RuntimeError(f"embedding tried to connect to {tried[0]}")
+    cosine = float(np.dot(vectors[0], vectors[1]))
+    if not 0.5 < cosine < 1:  # noqa: PLR2004 - far from what a working model says
+        raise RuntimeError(f"two sentences of one meaning have cosine {cosine:.4f}")
+    return f"{vectors.shape[1]} dims, cosine of two paraphrases {cosine:.4f}, no connection tried"
+
+
+@contextmanager
+def _no_network() -> Iterator[list[str]]:
+    """Refuse every connection and name lookup of this process meanwhile, and note who asked."""
+    tried: list[str] = []
+    connect, lookup = socket.socket.connect, socket.getaddrinfo
+
+    def refuse(*args: object, **_: object) -> None:
+        tried.append(str(args[-1]))
+        raise OSError("no network while closecall doctor looks")
+
+    socket.socket.connect = refuse  # type: ignore[method-assign]
+    socket.getaddrinfo = refuse  # type: ignore[assignment]
+    try:
+        yield tried
+    finally:
+        socket.socket.connect = connect  # type: ignore[method-assign]
+        socket.getaddrinfo = lookup
+
+
+def _cache() -> str:
+    from closecall.cache.location import cache_enabled, cache_path
+
+    if not cache_enabled():
+        return "switched off by CLOSECALL_CACHE"
+    path = cache_path()
+    _writable(path.parent)
+    return str(path)
+
+
+def _models() -> str:
+    from closecall.models import store
+
+    folder = store.store_folder()
+    _writable(folder)
+    return str(folder)
+
+
+def _runs() -> str:
+    folder = Path(".closecall").absolute()
+    _writable(folder)
+    return str(folder / "runs")
+
+
+def _writable(folder: Path) -> None:
+    """Write and remove a file in the nearest folder that exists; make no folder."""
+    import tempfile
+
+    place = folder
+    while not place.exists():
+        place = place.parent
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        raise RuntimeError(f"{folder} cannot be written: {error.strerror or error}") from error
+
+
+CHECKS: dict[str, Callable[[], str]] = {
+    "versions": _versions,
+    "bundled model": _bundled,
+    "embedding": _embedding,
+    "vector cache": _cache,
+    "model store": _models,
+    "run folders": _runs,
+}

@@ -1,0 +1,254 @@
+"""``closecall eval``: a file of cases to a verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from closecall.cli.options import cutoffs, embedder_options, pairs
+from closecall.cli.pipes import may_close
+from closecall.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from closecall.runs.record import Run
+
+EXAMPLES = """\b
+Examples:
+  closecall eval answers.jsonl
+  closecall eval answers.csv -m embed_answer_similarity,embed_response_context
+  closecall eval answers.csv --map response=bot_answer --cutoff embed_answer_similarity=62
+  closecall eval answers.jsonl --format json -o report.json
+  closecall eval --resume .closecall/runs/run-20260314T090000Z-1f2e3d4c
+
+\b
+Exit codes: 0 all measured and passed, 1 a case failed its cutoff, 2 usage, 3 configuration,
+4 input data, 11 otherwise green but something was not measured, 130 interrupted (resumable).
+"""
+
+
+BELONG_TO_RUN = frozenset(
+    {
+        "names",
+        "cutoff",
+        "embedder",
+        "window",
+        "mapping",
+        "on_bad_row",
+        "aef",
+        "no_aef",
+        "name",
+        "subject",
+        "subject_version",
+        "no_content",
+    }
+)
+"""Options that a run begins with and goes on with."""
+
+
+@click.command("eval", epilog=EXAMPLES)
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "-m",
+    "--metrics",
+    "names",
+    multiple=True,
+    metavar="NAMES",
+    help="Comma-separated, also repeated.  [default: embed_answer_similarity]",
+)
+@click.option(
+    "--cutoff",
+    "cutoff",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Accept from this value on, for one metric; repeatable.",
+)
+@embedder_options
+@click.option(
+    "--map",
+    "mapping",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    help="Read FIELD (input, response, references, context, id, label, group, tags) "
+    "from this column; a.b reaches into an object.",
+)
+@click.option(
+    "--on-bad-row",
+    type=click.Choice(["fail", "skip"]),
+    default="fail",
+    show_default=True,
+    help="Rows that cannot be read: stop, or leave out and count.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv", "markdown", "junit"]),
+    help="Format of the report.  [default: table, or what -o's suffix says]",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the report to this file.",
+)
+@click.option(
+    "--aef",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Run folder.  [default: a new one under .closecall/runs/]",
+)
+@click.option("--no-aef", is_flag=True, help="Write no run folder; the run cannot be resumed.")
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Go on with a run that was cut off; its folder says everything else.",
+)
+@click.option("--no-content", is_flag=True, help="Keep the texts of cases out of the run folder.")
+@click.option("--name", help="What to call the run.  [default: the file's name]")
+@click.option("--subject", help="The assistant whose answers these are.")
+@click.option("--subject-version", help="Its version.")
+@click.option(
+    "--cache-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the vector cache.",
+)
+@click.option("--no-cache", is_flag=True, help="Neither read nor write the vector cache.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no summary line.")
+@click.pass_context
+def command(
+    context: click.Context, /, file: Path | None, resume: Path | None, **options: Any
+) -> int:
+    """Score every case of FILE (JSONL, JSON, CSV, TSV or YAML) and decide each by its cutoff."""
+    if (file is None) == (resume is None):
+        raise click.UsageError("give a FILE of cases, or --resume DIR")
+    if resume is not None:
+        _refuse_beside_resume(context)
+    if options["aef"] and options["no_aef"]:
+        raise click.UsageError("--aef and --no-aef exclude each other")
+    if options["cache_dir"] and options["no_cache"]:
+        raise click.UsageError("--cache-dir and --no-cache exclude each other")
+    form = _format(options["form"], options["output"])
+    _require_writable(options["output"])
+    run = _run(file, resume, options)
+    _report(run, form, options["output"], quiet=options["quiet"])
+    return run.exit_code
+
+
+def _format(form: str | None, output: Path | None) -> str:
+    from closecall.report.formats import format_of
+
+    if form is None:
+        return "table" if output is None or str(output) == "-" else format_of(output)
+    return form
+
+
+def _require_writable(output: Path | None) -> None:
+    """Find out before the work that its report could not be written."""
+    import tempfile
+
+    from closecall.errors import UsageError
+
+    if output is None or str(output) == "-" or (output.exists() and not output.is_file()):
+        return  # a pipe or a device says so itself
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=output.parent):
+            pass
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror or error}") from error
+
+
+def _run(file: Path | None, resume: Path | None, options: dict[str, Any]) -> Run:
+    from closecall.report.words import visible
+    from closecall.runs import evaluate as runs
+
+    place = options["aef"]
+    common: dict[str, Any] = {
+        "threads": options["threads"],
+        "cache": options["cache_dir"] or not options["no_cache"],
+        "on_notice": lambda text: click.echo(f"closecall: {visible(text)}", err=True),
+    }
+    with Progress(quiet=options["quiet"]) as progress:
+        common["progress"] = progress
+        try:
+            if resume is not None:
+                place = resume
+                return runs.resume(resume, **common)
+            run_id = runs.new_run_id()
+            if place is None and not options["no_aef"]:
+                place = _default_place(run_id)
+            return runs.evaluate(
+                str(file),
+                list(options["names"]) or runs.DEFAULT_METRIC,
+                options["embedder"],
+                cutoffs=cutoffs(options["cutoff"]),
+                window=options["window"],
+                mapping=pairs(options["mapping"], "--map", "FIELD=COLUMN") or None,
+                on_bad_row=options["on_bad_row"],
+                name=options["name"],
+                subject=options["subject"],
+                subject_version=options["subject_version"],
+                content=not options["no_content"],
+                aef=place,
+                run_id=run_id,
+                **common,
+            )
+        except KeyboardInterrupt:
+            if place is not None and (Path(place) / "run.json").exists():
+                from closecall.runs.claim import quoted
+
+                hint = f"closecall eval --resume {quoted(Path(place))}"
+                click.echo(f"\nGo on with: {hint}", err=True)
+            raise
+
+
+def _default_place(run_id: str) -> Path | None:
+    from closecall.runs.sinks import default_place
+
+    try:
+        return default_place(run_id)
+    except OSError as error:
+        click.echo(
+            f"closecall: no run folder, so this run cannot be resumed: .closecall/runs cannot be "
+            f"made here ({error.strerror or error}); name one with --aef DIR",
+            err=True,
+        )
+        return None
+
+
+def _refuse_beside_resume(context: click.Context) -> None:
+    """Refuse options that would make another run of it; its own header says what is asked."""
+    typed = click.core.ParameterSource.COMMANDLINE
+    given = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name in BELONG_TO_RUN
+        and context.get_parameter_source(parameter.name) is typed
+    ]
+    if given:
+        raise click.UsageError(f"--resume goes on as the run began; leave out {', '.join(given)}")
+
+
+def _report(run: Run, form: str, output: Path | None, *, quiet: bool) -> None:
+    import sys
+
+    from closecall.report.formats import save, write
+    from closecall.report.words import visible
+
+    if output is None or str(output) == "-":
+        with may_close(sys.stdout):
+            write(run, form, sys.stdout)
+    else:
+        save(run, form, output)
+    if quiet:
+        return
+    if form != "table" or output is not None:
+        from closecall.report.overview import overview
+
+        seen = overview(run, worst=0)
+        for line in (*seen.reading, *seen.notes, seen.verdict):
+            click.echo(f"closecall: {visible(line)}", err=True)
+    if run.folder is not None:
+        click.echo(f"closecall: run folder {run.folder}", err=True)

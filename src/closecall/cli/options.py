@@ -1,0 +1,65 @@
+"""Options several commands share, and the parsing of ``NAME=VALUE``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+HELP_NAMES: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+"""Context settings of every group; commands below a group inherit them."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def embedder_options(function: F) -> F:
+    """Add --embedder, --window and --threads."""
+    for option in reversed(
+        (
+            click.option(
+                "--embedder",
+                metavar="SPEC",
+                help="minilm (bundled, the default), the name of an added model, or onnx:FOLDER.",
+            ),
+            click.option(
+                "--window",
+                type=click.Choice(["chunk", "truncate", "error"]),
+                default="chunk",
+                show_default=True,
+                help="A text longer than the model's window: read it in windows and average, "
+                "read the first only (and say so), or do not measure it.",
+            ),
+            click.option(
+                "--threads",
+                type=click.IntRange(min=1),
+                help="Runs side by side.  [default: every core this process may use]",
+            ),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def pairs(values: tuple[str, ...], option: str, example: str) -> dict[str, str]:
+    """Return ``NAME=VALUE`` arguments as a dict; a name given twice is an error."""
+    found: dict[str, str] = {}
+    for value in values:
+        name, sep, rest = value.rpartition("=") if option == "--cutoff" else value.partition("=")
+        if not sep or not name.strip() or not rest.strip():
+            raise click.UsageError(f"{option} takes {example}, got {value!r}")
+        if name.strip() in found:
+            raise click.UsageError(f"{option} names {name.strip()!r} twice")
+        found[name.strip()] = rest.strip()
+    return found
+
+
+def cutoffs(values: tuple[str, ...]) -> dict[str, float]:
+    """Return ``--cutoff NAME=VALUE`` arguments as numbers."""
+    found: dict[str, float] = {}
+    for name, text in pairs(values, "--cutoff", "NAME=VALUE").items():
+        try:
+            found[name] = float(text)
+        except ValueError:
+            raise click.UsageError(f"--cutoff {name}={text}: {text!r} is not a number") from None
+    return found

@@ -1,0 +1,81 @@
+"""``closecall score``: one pair of texts, one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import click
+
+from closecall.cli.options import embedder_options
+from closecall.cli.pipes import may_close
+
+EXAMPLES = """\b
+Examples:
+  closecall score "Refunds take five days." "You get your money back within a week."
+  closecall score "Paris" "The capital of France is Paris." -m semantic_similarity --json
+"""
+
+
+@click.command("score", epilog=EXAMPLES)
+@click.argument("text_a")
+@click.argument("text_b")
+@click.option(
+    "-m",
+    "--metric",
+    default="embed_answer_similarity",
+    show_default=True,
+    help="How to compare. A is the reference, the context or the question; B the "
+    "response, or the context for embed_query_context.",
+)
+@click.option("--cutoff", type=float, help="Accept from this value on.  [default: the metric's]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@embedder_options
+def command(
+    text_a: str,
+    text_b: str,
+    metric: str,
+    cutoff: float | None,
+    as_json: bool,
+    embedder: str | None,
+    window: str,
+    threads: int | None,
+) -> int:
+    """Say how close TEXT_B is to TEXT_A ("-" reads a text from standard input).
+
+    Exits with 0 when it reaches the cutoff, 1 when it does not, 11 when it was not measured.
+    """
+    if text_a == text_b == "-":
+        raise click.UsageError("only one of the two texts can come from standard input")
+    first, second = (_stdin() if text == "-" else text for text in (text_a, text_b))
+
+    # One pair needs no BLAS threads, and starting them takes a good part of the time.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from closecall.embedders.registry import load_embedder
+    from closecall.metrics.registry import load_metric
+    from closecall.runs.pair import score_pair
+
+    chosen = load_metric(metric, cutoff)
+    used = load_embedder(embedder, window=window, threads=threads or 1)
+    result = score_pair(chosen, first, second, used)
+    from closecall.report.pair import line, record
+    from closecall.report.words import narrow
+
+    with may_close(sys.stdout):
+        click.echo(
+            json.dumps(record(result, chosen, used.instrument), ensure_ascii=narrow(sys.stdout))
+            if as_json
+            else line(result, chosen, used.instrument)
+        )
+    return {"passed": 0, "scored": 0, "failed": 1}.get(result.state.value, 11)
+
+
+def _stdin() -> str:
+    """Return standard input as UTF-8, whatever the encoding of the terminal."""
+    from closecall.errors import DataError
+
+    try:
+        return str(sys.stdin.buffer.read(), "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"standard input is not UTF-8: byte {error.start} is wrong") from error

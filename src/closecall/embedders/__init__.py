@@ -1,0 +1,1 @@
+"""Texts to vectors: the contract (``base``), its makers, and the cached wrapper runs use."""

@@ -1,0 +1,305 @@
+"""Embeddings on the CPU from a compiled model."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from closecall.embedders.base import Counted, Vectors
+from closecall.embedders.onnx_reading import Mapper, Reader, Reading
+from closecall.embedders.onnx_runtime import Loaded, load
+from closecall.embedders.windows import average, checked_policy, exact_batches
+from closecall.errors import ConfigurationError, EmbeddingError, TextTooLongError, UsageError
+from closecall.instrument import CHUNK, Instrument
+from closecall.models.cards import GRAPH_FILE, TOKENIZER_FILE
+from closecall.models.store import StoredModel, load_model
+from closecall.records import Role, Tokens
+
+BATCH_TOKENS = 1024
+"""Most tokens in one run of the session."""
+
+# What a BERT tokenizer puts around a text.
+_SPECIALS = 2
+
+
+class OnnxEmbedder:
+    """Turns texts into vectors with a compiled model, on the CPU.
+
+    The same text gives the same bytes whatever stands beside it in a call: windows of one length
+    share a batch, so nothing is padded. Making an embedder reads the card only; the model is
+    checked and loaded when the first text comes. Calls from several threads are safe. No thread
+    outlives a call, so a process that embedded may fork.
+
+    Long texts: the window policy ``chunk`` reads a text in windows that share ``overlap`` tokens
+    and averages their vectors, each weighted by its tokens of the text; ``truncate`` reads the
+    first window; ``error`` refuses. A prefix stands in every window.
+
+    Parameters
+    ----------
+    model
+        A model of the store, or the folder of one.
+    window
+        ``chunk``, ``truncate`` or ``error``.
+    overlap
+        Tokens neighbouring windows share; None for 32, or a quarter of a smaller window.
+    threads
+        Runs side by side; None for ``CLOSECALL_THREADS``, else one for each core there is.
+    batch_tokens
+        Most tokens in one run; changes speed and memory only.
+
+    Raises
+    ------
+    UsageError
+        If an argument is wrong.
+    ModelError
+        If the folder holds no model or its card is wrong.
+    """
+
+    def __init__(
+        self,
+        model: StoredModel | Path | str,
+        *,
+        window: str = CHUNK,
+        overlap: int | None = None,
+        threads: int | None = None,
+        batch_tokens: int = BATCH_TOKENS,
+    ) -> None:
+        self._model = model if isinstance(model, StoredModel) else load_model(model)
+        card = self._model.card
+        window, overlap = checked_policy(window, overlap, card.max_tokens - _SPECIALS)
+        self._threads = worker_threads() if threads is None else _positive("threads", threads)
+        self._batch_tokens = _positive("batch_tokens", batch_tokens)
+        self._lock = threading.Lock()
+        self._loaded: Loaded | None = None
+        self._instrument = Instrument(
+            kind="onnx",
+            model=card.name,
+            provider="local",
+            revision=card.revision,
+            dims=card.dims,
+            weights=card.file(GRAPH_FILE).sha256,
+            tokenizer=card.file(TOKENIZER_FILE).sha256,
+            pooling=card.pooling,
+            normalize=card.normalize,
+            prefixes=dict(card.prefixes),
+            max_tokens=card.max_tokens,
+            precision=card.precision,
+            window=window,
+            overlap=overlap,
+            options={"lowercase": "true"} if card.lowercase else {},
+        )
+
+    @property
+    def instrument(self) -> Instrument:
+        """The identity of this embedder, taken from the model's card."""
+        return self._instrument
+
+    @property
+    def threads(self) -> int:
+        """How many runs stand side by side at most."""
+        return self._threads
+
+    def load(self) -> None:
+        """Check and load the model now instead of with the first text.
+
+        Raises
+        ------
+        ModelIntegrityError
+            If a file is not the one its card records.
+        ModelError
+            If a file is missing, or the runtime cannot use it.
+        """
+        self._ready()
+
+    def embed(self, texts: Sequence[str], role: Role = Role.TEXT) -> Vectors:
+        """Return one vector per text, in the order asked: float32, (n, d), finite.
+
+        Raises
+        ------
+        UsageError
+            If ``texts`` is not a sequence of str.
+        TextTooLongError
+            If texts are longer than the window and the policy is ``error``.
+        EmbeddingError
+            If texts hold lone surrogates, which no tokenizer reads, or a vector is not finite;
+            without indices if the runtime fails.
+        ModelError
+            If the model cannot be loaded; see ``load``.
+        """
+        return self.embed_counted(texts, role).vectors
+
+    def embed_counted(self, texts: Sequence[str], role: Role = Role.TEXT) -> Counted:
+        """Like ``embed``, with tokens seen and total per text.
+
+        Special tokens and the prefix count once, however many windows repeat them, so ``total``
+        is what one window without a limit would hold.
+        """
+        _check_texts(texts)
+        role = Role(role)
+        vectors = np.empty((len(texts), self._instrument.dims), dtype=np.float32)
+        if not len(texts):
+            return Counted(vectors, ())
+        loaded = self._ready()
+        tokens: list[Tokens] = []
+        too_long: list[int] = []
+        reader = Reader(loaded, self._instrument, role)
+        with self._workers() as mapper:
+            for slab in reader.slabs(texts, mapper):
+                start = len(tokens)
+                tokens += [reading.tokens for reading in slab]
+                too_long += [start + at for at, read in enumerate(slab) if not read.spans]
+                if not too_long:
+                    vectors[start : len(tokens)] = self._run(loaded, reader, slab, mapper)
+        _refuse_too_long(too_long, tokens, self._instrument)
+        _check_finite(vectors)
+        return Counted(vectors, tuple(tokens))
+
+    def _ready(self) -> Loaded:
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = load(self._model)
+            return self._loaded
+
+    @contextmanager
+    def _workers(self) -> Iterator[Mapper]:
+        """Yield a ``map`` over threads that end with the call."""
+        if self._threads == 1:
+            yield map
+            return
+        pool = ThreadPoolExecutor(self._threads, thread_name_prefix="closecall-embed")
+        try:
+            yield lambda function, items: (pool.map if len(items) > 1 else map)(function, items)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+    def _run(
+        self, loaded: Loaded, reader: Reader, slab: Sequence[Reading], mapper: Mapper
+    ) -> Vectors:
+        """Return the vectors of readings: float32, (len(slab), d)."""
+        windows = [(reading, span) for reading in slab for span in reading.spans]
+        lengths = [reader.row_length(*window) for window in windows]
+        found = np.empty((len(windows), self._instrument.dims), dtype=np.float32)
+
+        def run(batch: NDArray[np.intp]) -> None:
+            rows = [np.concatenate(reader.row(*windows[at])) for at in batch]
+            found[batch] = loaded.run(np.stack(rows))
+
+        for _ in mapper(run, exact_batches(lengths, self._batch_tokens)):
+            pass
+        if len(windows) == len(slab):
+            return found
+        return self._averaged(slab, found)
+
+    def _averaged(self, slab: Sequence[Reading], found: Vectors) -> Vectors:
+        """Return one vector a reading from one a window."""
+        vectors = np.empty((len(slab), found.shape[1]), dtype=np.float32)
+        start = 0
+        for at, reading in enumerate(slab):
+            own = found[start : start + len(reading.spans)]
+            start += len(reading.spans)
+            vectors[at] = (
+                own[0]
+                if len(own) == 1
+                else average(
+                    own,
+                    [span.length for span in reading.spans],
+                    normalize=self._instrument.normalize,
+                )
+            )
+        return vectors
+
+
+_BROKEN_TEXT = (
+    "holds half of a surrogate pair, which is not a character; the text was damaged before it "
+    "came here"
+)
+
+
+def worker_threads() -> int:
+    """Return how many runs to put side by side: ``CLOSECALL_THREADS``, else the cores there are.
+
+    Raises
+    ------
+    ConfigurationError
+        If the variable is set to anything but a number from 1.
+    """
+    given = os.environ.get("CLOSECALL_THREADS", "")
+    if given:
+        if not given.isascii() or not given.isdigit() or int(given) < 1:
+            raise ConfigurationError(
+                f"CLOSECALL_THREADS must be a whole number from 1, got {given!r}"
+            )
+        return int(given)
+    if hasattr(os, "sched_getaffinity"):  # the cores this process may use, where the OS says
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _positive(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UsageError(f"{name} must be a whole number from 1, got {value!r}")
+    return value
+
+
+def _check_texts(texts: Sequence[str]) -> None:
+    """Refuse what is not a sequence of texts that can be written as UTF-8."""
+    if isinstance(texts, str | bytes):
+        raise UsageError("texts must be a list of str, got a single text; put it in a list")
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise UsageError(f"texts[{index}] must be str, got {type(text).__name__}")
+    broken = [index for index, text in enumerate(texts) if not _writable(text)]
+    if broken:
+        raise EmbeddingError(
+            f"{_listed(broken)}: {_BROKEN_TEXT}",
+            broken,
+            reason=_BROKEN_TEXT,
+        )
+
+
+def _writable(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _refuse_too_long(
+    indices: Sequence[int], tokens: Sequence[Tokens], instrument: Instrument
+) -> None:
+    if indices:
+        longest = max(tokens[index].total for index in indices)
+        reason = (
+            f"longer than the {instrument.max_tokens} tokens {instrument.model} reads at once; "
+            "window='chunk' reads such texts in windows, window='truncate' their beginning"
+        )
+        raise TextTooLongError(
+            f"{_listed(indices)}: {reason} (the longest has {longest})", indices, reason=reason
+        )
+
+
+def _check_finite(vectors: Vectors) -> None:
+    broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1)).tolist()
+    if broken:
+        raise EmbeddingError(
+            f"{_listed(broken)}: the model made a vector that is not finite",
+            broken,
+            reason="the model made a vector that is not finite",
+        )
+
+
+def _listed(indices: Sequence[int]) -> str:
+    """Name texts by index, the first few of many."""
+    shown = ", ".join(f"texts[{index}]" for index in indices[:5])
+    rest = len(indices) - 5
+    return f"{shown} and {rest} more" if rest > 0 else shown

@@ -1,0 +1,148 @@
+"""A compiled model made ready to run: its bytes checked, its session and tokenizer loaded."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from closecall.errors import ConfigurationError, EmbeddingError, ModelError
+from closecall.models.cards import GRAPH_FILE, TOKENIZER_FILE
+from closecall.models.hashing import require
+from closecall.models.store import StoredModel
+
+Ids = NDArray[np.int32]
+
+_PROVIDER = "CPUExecutionProvider"
+_OUTPUT = "embedding"
+_ERRORS_ONLY = 3
+
+
+class Loaded(NamedTuple):
+    """A session and a tokenizer.
+
+    ``before`` and ``after`` are the special tokens around every window. ``cuttable``: whether a
+    text may be tokenised in pieces cut before a space.
+    """
+
+    session: Any
+    tokenizer: Any
+    before: Ids
+    after: Ids
+    inputs: tuple[str, ...]
+    cuttable: bool
+
+    def run(self, ids: Ids) -> NDArray[np.float32]:
+        """Return the vectors of windows of one length: int32 (n, s) to float32 (n, d).
+
+        Raises
+        ------
+        EmbeddingError
+            If the runtime fails.
+        """
+        feed = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+        if "token_type_ids" in self.inputs:
+            feed["token_type_ids"] = np.zeros_like(ids)
+        try:
+            vectors: NDArray[np.float32] = self.session.run([_OUTPUT], feed)[0]
+        except Exception as error:  # the runtime's exceptions share no base but this
+            raise EmbeddingError(f"onnxruntime failed: {error}") from error
+        return vectors
+
+
+def load(model: StoredModel) -> Loaded:
+    """Check a model's bytes and make it ready; about 0.1 s for the bundled one.
+
+    The whole of ``model.onnx`` and ``tokenizer.json`` is hashed, on a second thread while the
+    session loads; nothing is computed before both hashes are known to be right.
+
+    Raises
+    ------
+    ModelIntegrityError
+        If a file is not the one its card records.
+    ModelError
+        If a file is missing, or the runtime cannot use it.
+    ConfigurationError
+        If the runtime would not run on the CPU.
+    """
+    # Slices are tokenised on the embedder's own threads, whose number people choose; threads of
+    # the tokenizer's own would ignore that, and would not survive a fork.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    with ThreadPoolExecutor(1) as pool:
+        tokenizer = pool.submit(_checked_tokenizer, model)
+        graph_checked = pool.submit(require, model.graph, model.card.file(GRAPH_FILE))
+        try:
+            session = _session(model)
+        except Exception:
+            graph_checked.result()  # damage explains it better than the runtime does
+            raise
+        graph_checked.result()
+        return _joined(model, session, tokenizer.result())
+
+
+def _session(model: StoredModel) -> Any:
+    """Return a session on one thread: it owns no threads, so it survives a fork."""
+    # Read when the module loads: without it some builds (1.32 on Linux) write ids to the home
+    # folder and, ten seconds later, look up a host; the call below comes too late for that.
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+    import onnxruntime
+
+    onnxruntime.disable_telemetry_events()
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = _ERRORS_ONLY
+    # The graph is fused where that pays; higher levels would fuse what is slower fused.
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    try:
+        session = onnxruntime.InferenceSession(str(model.graph), options, providers=[_PROVIDER])
+    except Exception as error:  # the runtime's exceptions share no base but this
+        raise ModelError(f"{model.graph}: the runtime cannot load it: {error}") from error
+    active = session.get_providers()
+    if active[:1] != [_PROVIDER]:
+        raise ConfigurationError(f"asked onnxruntime for {_PROVIDER}, got {', '.join(active)}")
+    widths = [entry.shape[-1] for entry in session.get_outputs() if entry.name == _OUTPUT]
+    if widths != [model.card.dims]:
+        found = f"of width {widths[0]}" if widths else "missing"
+        raise ModelError(
+            f"{model.graph}: its output '{_OUTPUT}' is {found}, the card says {model.card.dims}"
+        )
+    return session
+
+
+def _checked_tokenizer(model: StoredModel) -> Any:
+    import tokenizers
+
+    path = model.folder / TOKENIZER_FILE
+    require(path, model.card.file(TOKENIZER_FILE))
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises bare Exception
+        raise ModelError(f"{path}: not a tokenizer: {error}") from error
+    # Published files often cut and pad; lengths are the embedder's to decide.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _joined(model: StoredModel, session: Any, tokenizer: Any) -> Loaded:
+    """Put session and tokenizer together and find the special tokens."""
+    sample = tokenizer.encode("a")
+    mask = sample.special_tokens_mask
+    ids = np.array(sample.ids, dtype=np.int32)
+    content = [at for at, special in enumerate(mask) if not special]
+    if not content:
+        raise ModelError(f"{model.folder / TOKENIZER_FILE}: makes no token of the letter a")
+    pre, normalizer = tokenizer.pre_tokenizer, tokenizer.normalizer
+    return Loaded(
+        session=session,
+        tokenizer=tokenizer,
+        before=ids[: content[0]],
+        after=ids[content[-1] + 1 :],
+        inputs=tuple(entry.name for entry in session.get_inputs()),
+        cuttable=type(pre).__name__ == "BertPreTokenizer"
+        and type(normalizer).__name__ in ("BertNormalizer", "NoneType"),
+    )

@@ -1,0 +1,64 @@
+"""The contract of a metric, below every implementation of it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from closecall.embedders.base import TextKey, VectorLookup
+from closecall.records import JSON, Case, Measurement, Unmeasured
+
+SCORE_NOISE = 1e-5
+"""How far one similarity may differ between machines, in cosine: float32 kernels add in
+different orders. A value this near its cutoff is marked ``borderline``."""
+
+DECIMALS = 6
+"""Decimals kept of a similarity. The rest is float32 noise; dropping it makes equal texts give
+exactly 1 and the same file give the same bytes on every run."""
+
+SCORE_DECIMALS = DECIMALS - 2
+"""The same digits on a scale of 0 to 100."""
+
+
+class MetricSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What a metric is, apart from any case.
+
+    ``id`` names it in results: ``name``, with its options where they are not the defaults.
+    ``version`` moves whenever the same texts and vectors would give another number.
+    ``needs`` lists the case fields without which nothing is measured. ``low`` and ``high``
+    bound ``Measured.value``, None where there is no bound. ``default_cutoff`` is on the scale of
+    ``value``; None means a number without a verdict.
+    """
+
+    id: str
+    name: str
+    version: str
+    needs: tuple[str, ...]
+    default_cutoff: float | None
+    low: float | None
+    high: float | None
+    description: str
+    options: dict[str, JSON] = {}
+
+
+class Metric(Protocol):
+    """Turns one case into one measurement; higher is always closer."""
+
+    @property
+    def spec(self) -> MetricSpec:
+        """What this metric is."""
+        ...
+
+    @property
+    def cutoff(self) -> float | None:
+        """The cutoff in use, on the scale of ``Measured.value``; None: no verdict."""
+        ...
+
+    def texts(self, case: Case) -> tuple[TextKey, ...] | Unmeasured:
+        """Return the texts whose vectors ``measure`` will ask for, or why there are none."""
+        ...
+
+    def measure(self, case: Case, vectors: VectorLookup) -> Measurement:
+        """Measure one case; never raises for missing input or failed embeddings."""
+        ...

@@ -1,0 +1,191 @@
+"""Metrics on one pooled vector a text: how close is one text of a case to another?
+
+A pooled cosine sees topic and wording. It is nearly blind to a changed number, a negation or a
+swapped name; every report says so.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from closecall.embedders.base import TextKey, VectorLookup
+from closecall.metrics.base import DECIMALS, SCORE_DECIMALS, MetricSpec
+from closecall.metrics.cosine import cosine
+from closecall.metrics.cutoffs import PERCENT, UNIT, checked_cutoff
+from closecall.metrics.normalizer import ScoreNormalizer
+from closecall.metrics.sides import (
+    NotEmbeddedError,
+    Side,
+    context_side,
+    input_side,
+    known_tokens,
+    not_blank,
+    reference_side,
+    response_side,
+    vector_of,
+)
+from closecall.records import JSON, Case, Measured, Measurement, Role, Unmeasured
+
+
+class _PooledMetric:
+    """Cosine of two sides of a case, as a score: below 0 as 0, times ``HIGH``.
+
+    The first side may have alternatives; the best counts and is named.
+    """
+
+    NAME: ClassVar[str]
+    NEEDS: ClassVar[tuple[str, str]]
+    DEFAULT_CUTOFF: ClassVar[float]
+    DESCRIPTION: ClassVar[str]
+    HIGH: ClassVar[float] = PERCENT
+    VERSION: ClassVar[str] = "1"
+
+    def __init__(self, cutoff: float | None = None) -> None:
+        self.cutoff: float | None = checked_cutoff(
+            self.NAME, self.DEFAULT_CUTOFF if cutoff is None else cutoff, 0.0, self.HIGH
+        )
+        self.spec = MetricSpec(
+            id=self.NAME,
+            name=self.NAME,
+            version=self.VERSION,
+            needs=self.NEEDS,
+            default_cutoff=self.DEFAULT_CUTOFF,
+            low=0.0,
+            high=self.HIGH,
+            description=self.DESCRIPTION,
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(cutoff={self.cutoff:g})"
+
+    def _sides(self, case: Case) -> tuple[Side | Unmeasured, Side | Unmeasured]:
+        return reference_side(case), response_side(case)
+
+    def _details(self, first: str, second: str) -> dict[str, JSON]:
+        return {"groundTruthLength": len(first), "outputLength": len(second)}
+
+    def _passages(self, case: Case) -> tuple[TextKey, ...]:  # noqa: ARG002 - the context metrics'
+        return ()
+
+    def texts(self, case: Case) -> tuple[TextKey, ...] | Unmeasured:
+        """Return the texts to embed, or why nothing can be measured."""
+        first, second = self._sides(case)
+        if isinstance(first, Unmeasured):
+            return first
+        if isinstance(second, Unmeasured):
+            return second
+        return (*first.keys, *second.keys, *self._passages(case))
+
+    def measure(self, case: Case, vectors: VectorLookup) -> Measurement:
+        """Measure one case; about 20 microseconds with the vectors at hand."""
+        first, second = self._sides(case)
+        if isinstance(first, Unmeasured):
+            return first
+        if isinstance(second, Unmeasured):
+            return second
+        try:
+            return self._measure(case, first, second, vectors)
+        except NotEmbeddedError as absent:
+            return Unmeasured(str(absent))
+
+    def _measure(
+        self, case: Case, first: Side, second: Side, vectors: VectorLookup
+    ) -> Measurement:
+        against, against_tokens = vector_of(vectors, second.keys[0], second.name)
+        found = [vector_of(vectors, key, first.name) for key in first.keys]
+        cosines = [cosine(vector, against) for vector, _ in found]
+        best = cosines.index(max(cosines))
+        similarity = cosines[best]
+        score = round(ScoreNormalizer.from_similarity(similarity), SCORE_DECIMALS)
+        details: dict[str, JSON] = {
+            "cosineSimilarity": similarity,
+            "interpretation": ScoreNormalizer.label(score),
+            **self._details(first.texts[best], second.texts[0]),
+        }
+        if len(cosines) > 1:
+            details["references"] = len(cosines)
+            details["bestReference"] = first.written[best]
+        passages = self._passages(case)
+        if passages:
+            other = against if second.name != "context" else found[0][0]
+            near = [cosine(vector_of(vectors, p, "passage")[0], other) for p in passages]
+            top = near.index(max(near))
+            details["passages"] = len(near)
+            details["bestPassage"] = not_blank(case.context)[0][top]
+            details["bestPassageSimilarity"] = near[top]
+        return Measured(
+            similarity=similarity,
+            value=score if self.HIGH == PERCENT else round(max(similarity, 0.0), DECIMALS),
+            score=score,
+            details=details,
+            tokens=known_tokens([(first.name, found[best][1]), (second.name, against_tokens)]),
+        )
+
+
+class AnswerSimilarity(_PooledMetric):
+    """``embed_answer_similarity``: is the response close to the reference? 0 to 100.
+
+    With several references the best counts and is named. Default cutoff 70, not calibrated.
+    """
+
+    NAME = "embed_answer_similarity"
+    NEEDS = ("references", "response")
+    DEFAULT_CUTOFF = 70.0
+    DESCRIPTION = "Cosine of response and best reference, 0 to 100."
+
+
+class SemanticSimilarity(_PooledMetric):
+    """``semantic_similarity``: like ``AnswerSimilarity`` on a scale of 0 to 1, cutoff 0.7."""
+
+    NAME = "semantic_similarity"
+    NEEDS = ("references", "response")
+    DEFAULT_CUTOFF = 0.7
+    HIGH = UNIT
+    DESCRIPTION = "Cosine of response and best reference, 0 to 1."
+
+
+class _ContextMetric(_PooledMetric):
+    """A context is compared as a whole; the nearest of several passages stands beside it."""
+
+    ROLE: ClassVar[Role]
+
+    def _details(self, first: str, second: str) -> dict[str, JSON]:  # noqa: ARG002 - same
+        return {}
+
+    def _passages(self, case: Case) -> tuple[TextKey, ...]:
+        _, passages = not_blank(case.context)
+        return tuple(TextKey(p, self.ROLE) for p in passages) if len(passages) > 1 else ()
+
+
+class ResponseContextSimilarity(_ContextMetric):
+    """``embed_response_context``: is the response near the context it was given? 0 to 100.
+
+    Passages are joined with a line break and compared as a whole; each is also embedded apart
+    and the nearest is reported beside it. Default cutoff 50, not calibrated.
+    """
+
+    NAME = "embed_response_context"
+    NEEDS = ("context", "response")
+    DEFAULT_CUTOFF = 50.0
+    DESCRIPTION = "Cosine of response and context, 0 to 100."
+    ROLE = Role.TEXT
+
+    def _sides(self, case: Case) -> tuple[Side | Unmeasured, Side | Unmeasured]:
+        return context_side(case, self.ROLE), response_side(case)
+
+
+class QueryContextSimilarity(_ContextMetric):
+    """``embed_query_context``: is the context near the question? 0 to 100.
+
+    The question is embedded as a query and the passages as documents, so a model with prefixes
+    gets the right one for each. Default cutoff 50, not calibrated.
+    """
+
+    NAME = "embed_query_context"
+    NEEDS = ("input", "context")
+    DEFAULT_CUTOFF = 50.0
+    DESCRIPTION = "Cosine of input and context, 0 to 100."
+    ROLE = Role.DOCUMENT
+
+    def _sides(self, case: Case) -> tuple[Side | Unmeasured, Side | Unmeasured]:
+        return input_side(case), context_side(case, self.ROLE)

@@ -1,0 +1,94 @@
+"""Which two texts of a case a metric compares, and what is missing when it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from closecall.embedders.base import Failure, TextKey, Vector, VectorLookup
+from closecall.errors import ClosecallError
+from closecall.records import Case, Role, Tokens, Unmeasured
+
+PASSAGE_SEPARATOR = "\n"
+"""Passages of a context are joined with this to be read as a whole."""
+
+
+class Side(NamedTuple):
+    """One of the two texts compared.
+
+    ``texts`` are its alternatives (several references), ``written`` the index of each in the
+    case as the user wrote it.
+    """
+
+    name: str
+    role: Role
+    texts: tuple[str, ...]
+    written: tuple[int, ...] = (0,)
+
+    @property
+    def keys(self) -> tuple[TextKey, ...]:
+        """Return what must be embedded for this side."""
+        return tuple(TextKey(text, self.role) for text in self.texts)
+
+
+class NotEmbeddedError(ClosecallError):
+    """A text has no vector; its message becomes the reason of an absence."""
+
+
+def reference_side(case: Case) -> Side | Unmeasured:
+    """Return the references that are not blank."""
+    written, texts = not_blank(case.references)
+    return (
+        Side("reference", Role.TEXT, texts, written)
+        if texts
+        else _absent("reference", given=bool(case.references))
+    )
+
+
+def response_side(case: Case) -> Side | Unmeasured:
+    """Return the response."""
+    return _one("response", Role.TEXT, case.response)
+
+
+def input_side(case: Case) -> Side | Unmeasured:
+    """Return the input, as a query."""
+    return _one("input", Role.QUERY, case.input)
+
+
+def context_side(case: Case, role: Role) -> Side | Unmeasured:
+    """Return the passages of the context as one text."""
+    _, passages = not_blank(case.context)
+    if not passages:
+        return _absent("context", given=bool(case.context))
+    return Side("context", role, (PASSAGE_SEPARATOR.join(passages),))
+
+
+def not_blank(texts: Sequence[str]) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return index and text of those that hold more than white space."""
+    kept = [(index, text) for index, text in enumerate(texts) if text.strip()]
+    return tuple(index for index, _ in kept), tuple(text for _, text in kept)
+
+
+def vector_of(vectors: VectorLookup, key: TextKey, name: str) -> tuple[Vector, Tokens | None]:
+    """Return a text's vector and tokens, or raise ``NotEmbeddedError`` naming the text."""
+    found = vectors.get(key)
+    if found is None:
+        raise NotEmbeddedError(f"the {name} was not embedded")
+    if isinstance(found, Failure):
+        raise NotEmbeddedError(f"embedding the {name} failed: {found.reason}")
+    return found.vector, found.tokens
+
+
+def known_tokens(pairs: Iterable[tuple[str, Tokens | None]]) -> dict[str, Tokens]:
+    """Return tokens by name, without those an embedder does not report."""
+    return {name: tokens for name, tokens in pairs if tokens is not None}
+
+
+def _one(name: str, role: Role, text: str | None) -> Side | Unmeasured:
+    if text is None or not text.strip():
+        return _absent(name, given=text is not None)
+    return Side(name, role, (text,))
+
+
+def _absent(field: str, *, given: bool) -> Unmeasured:
+    return Unmeasured(f"the case's {field} is {'blank' if given else 'missing'}")

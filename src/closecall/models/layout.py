@@ -1,0 +1,315 @@
+"""What a model folder in sentence-transformers layout says of itself.
+
+Only JSON files are read here: ``modules.json`` and the configurations it leads to. The result is
+one frozen record that holds everything the graph and the card need. A folder that asks for
+something the compiler cannot do is refused, by the name of what it asks for.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+
+from closecall.errors import ModelError, UnsupportedArchitectureError
+from closecall.models.cards import TOKENIZER_FILE
+from closecall.records import Role
+
+ARCHITECTURES = ("bert",)
+"""Values of ``model_type`` the compiler knows."""
+
+ACTIVATIONS = {
+    "gelu": "erf",
+    "gelu_python": "erf",
+    "gelu_new": "tanh",
+    "gelu_fast": "tanh",
+    "gelu_pytorch_tanh": "tanh",
+}
+"""``hidden_act`` of a configuration, and which of the two curves it is."""
+
+_POOLING_KEYS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+
+
+class BertConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """Shape of a BERT encoder."""
+
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    intermediate_size: int
+    vocab_size: int
+    max_position_embeddings: int
+    hidden_act: str
+    layer_norm_eps: float = 1e-12
+    type_vocab_size: int = 2
+
+
+class Layout(msgspec.Struct, frozen=True, kw_only=True):
+    """A model folder, read.
+
+    ``transformer`` is the folder with the weights. ``pooling`` is ``mean`` or ``cls``.
+    ``prefixes`` maps a role to the text put before it. ``max_tokens`` counts special tokens.
+    """
+
+    folder: Path
+    transformer: Path
+    config: BertConfig
+    pooling: str
+    normalize: bool
+    max_tokens: int
+    lowercase: bool
+    prefixes: dict[str, str]
+
+
+def read_layout(folder: Path) -> Layout:
+    """Read a sentence-transformers folder.
+
+    Raises
+    ------
+    ModelError
+        If a file or a field is missing or wrong; the message names it.
+    UnsupportedArchitectureError
+        If the folder asks for something the compiler does not know; the message names it.
+    """
+    if not folder.is_dir():
+        raise ModelError(f"{folder}: no such folder")
+    paths = _modules(folder)
+    transformer = _inside(folder, paths["Transformer"])
+    _require_tokenizer(transformer)
+    config = _bert_config(transformer / "config.json")
+    window, lowercase = _window(transformer, config)
+    prefixes = _prefixes(folder / "config_sentence_transformers.json")
+    pooling_file = _inside(folder, paths["Pooling"]) / "config.json"
+    normalize = "Normalize" in paths
+    if normalize:
+        _require_plain_normalize(_inside(folder, paths["Normalize"]) / "config.json")
+    return Layout(
+        folder=folder,
+        transformer=transformer,
+        config=config,
+        pooling=_pooling(pooling_file, config.hidden_size, with_prefixes=bool(prefixes)),
+        normalize=normalize,
+        max_tokens=window,
+        lowercase=lowercase,
+        prefixes=prefixes,
+    )
+
+
+def _modules(folder: Path) -> dict[str, str]:
+    """Return the path of each module by its kind: Transformer, Pooling and maybe Normalize."""
+    path = folder / "modules.json"
+    if not path.is_file():
+        raise ModelError(
+            f"{path}: no such file; a model in sentence-transformers layout has one. "
+            "Save the model with SentenceTransformer(...).save(FOLDER) first"
+        )
+    modules = _read_json(path)
+    if not isinstance(modules, list) or not all(isinstance(m, dict) for m in modules):
+        raise ModelError(f"{path}: expected a list of modules")
+    kinds: list[str] = []
+    paths: list[str] = []
+    for number, module in enumerate(modules):
+        for field in ("type", "path"):
+            if not isinstance(module.get(field), str):
+                raise ModelError(f"{path}: [{number}].{field}: expected a string")
+        kinds.append(_module_kind(module["type"], path))
+        paths.append(module["path"])
+    if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
+        raise UnsupportedArchitectureError(
+            f"{path}: the modules are {', '.join(kinds) or 'none'}; the compiler knows "
+            "Transformer, Pooling and then perhaps Normalize"
+        )
+    return dict(zip(kinds, paths, strict=True))
+
+
+def _module_kind(name: str, path: Path) -> str:
+    package, _, kind = name.rpartition(".")
+    if package.split(".")[0] != "sentence_transformers" or kind not in (
+        "Transformer",
+        "Pooling",
+        "Normalize",
+    ):
+        raise UnsupportedArchitectureError(
+            f"{path}: module {name!r} is not one the compiler knows "
+            "(sentence_transformers' Transformer, Pooling, Normalize)"
+        )
+    return kind
+
+
+def _inside(folder: Path, relative: str) -> Path:
+    """Return the module's folder, or refuse a path that leads out of the model's folder."""
+    parts = PurePosixPath(relative.replace("\\", "/"))
+    root = folder.resolve()
+    target = (root / parts).resolve()
+    if parts.is_absolute() or ".." in parts.parts or not target.is_relative_to(root):
+        raise ModelError(
+            f"{folder / 'modules.json'}: path {relative!r} leads out of the model's folder"
+        )
+    return folder / parts
+
+
+def _require_plain_normalize(path: Path) -> None:
+    """Refuse a module that brings something else than the pooled vector to length 1."""
+    raw = _read_object(path) if path.is_file() else {}
+    for field in ("module_input_name", "module_output_name"):
+        if raw.get(field, "sentence_embedding") != "sentence_embedding":
+            raise UnsupportedArchitectureError(
+                f"{path}: {field} is {raw[field]!r}; the compiler knows sentence_embedding only"
+            )
+
+
+def _require_tokenizer(folder: Path) -> None:
+    if not (folder / TOKENIZER_FILE).is_file():
+        raise ModelError(
+            f"{folder / TOKENIZER_FILE}: no such file; the tokenizer is wanted in the format of "
+            "the tokenizers library. Save it with AutoTokenizer.from_pretrained(FOLDER)"
+            ".save_pretrained(FOLDER)"
+        )
+
+
+def _bert_config(path: Path) -> BertConfig:
+    raw = _read_object(path)
+    kind = raw.get("model_type")
+    if kind not in ARCHITECTURES:
+        raise UnsupportedArchitectureError(
+            f"{path}: model_type {kind!r} is not an architecture the compiler knows "
+            f"({', '.join(ARCHITECTURES)})"
+        )
+    wanted = {
+        "position_embedding_type": ("absolute", "absolute"),
+        "is_decoder": (False, "false"),
+        "add_cross_attention": (False, "false"),
+    }
+    for field, (value, spelling) in wanted.items():
+        if raw.get(field, value) != value:
+            raise UnsupportedArchitectureError(
+                f"{path}: {field} is {raw[field]!r}; the compiler knows {spelling} only"
+            )
+    try:
+        config = msgspec.convert(raw, BertConfig, strict=True)
+    except msgspec.ValidationError as error:
+        raise ModelError(f"{path}: {error}") from error
+    if config.hidden_act not in ACTIVATIONS:
+        raise UnsupportedArchitectureError(
+            f"{path}: hidden_act {config.hidden_act!r} is not an activation the compiler knows "
+            f"({', '.join(ACTIVATIONS)})"
+        )
+    for field in BertConfig.__struct_fields__:
+        value = getattr(config, field)
+        if not isinstance(value, str) and not value > 0:
+            raise ModelError(f"{path}: {field}: must be positive, got {value}")
+    if config.hidden_size % config.num_attention_heads:
+        raise ModelError(
+            f"{path}: hidden_size {config.hidden_size} is not a multiple of "
+            f"num_attention_heads {config.num_attention_heads}"
+        )
+    return config
+
+
+def _window(transformer: Path, config: BertConfig) -> tuple[int, bool]:
+    """Return the longest window, special tokens included, and whether texts are lower-cased."""
+    path = transformer / "sentence_bert_config.json"
+    raw = _read_object(path) if path.is_file() else {}
+    task = raw.get("transformer_task", "feature-extraction")
+    if task != "feature-extraction":
+        raise UnsupportedArchitectureError(
+            f"{path}: transformer_task {task!r} is not one the compiler knows (feature-extraction)"
+        )
+    lowercase = raw.get("do_lower_case") or False
+    if not isinstance(lowercase, bool):
+        raise ModelError(f"{path}: do_lower_case: expected true or false")
+    longest = raw.get("max_seq_length")
+    if longest is None:
+        # What sentence-transformers does: the smaller of what the model and tokenizer allow.
+        path = transformer / "tokenizer_config.json"
+        tokenizer = _read_object(path) if path.is_file() else {}
+        allowed = tokenizer.get("model_max_length", config.max_position_embeddings)
+        if isinstance(allowed, bool) or not isinstance(allowed, int | float):
+            raise ModelError(f"{path}: model_max_length: expected a number")
+        longest = int(min(allowed, config.max_position_embeddings))
+    # Three: two special tokens and one of the text.
+    if isinstance(longest, bool) or not isinstance(longest, int) or longest < 3:  # noqa: PLR2004
+        raise ModelError(f"{path}: max_seq_length: expected a number from 3, got {longest!r}")
+    if longest > config.max_position_embeddings:
+        raise ModelError(
+            f"{path}: max_seq_length {longest} is more than the model's "
+            f"max_position_embeddings {config.max_position_embeddings}"
+        )
+    return longest, lowercase
+
+
+def _pooling(path: Path, width: int, *, with_prefixes: bool) -> str:
+    raw = _read_object(path)
+    if "pooling_mode" in raw:
+        given = raw["pooling_mode"]
+        modes = [given] if isinstance(given, str) else given
+    else:
+        modes = [mode for key, mode in _POOLING_KEYS.items() if raw.get(key)]
+    if modes not in (["mean"], ["cls"]):
+        shown = "+".join(map(str, modes)) if isinstance(modes, list) else repr(modes)
+        raise UnsupportedArchitectureError(
+            f"{path}: pooling {shown or 'none'!r} is not one the compiler knows (mean, cls)"
+        )
+    if with_prefixes and raw.get("include_prompt", True) is not True:
+        raise UnsupportedArchitectureError(
+            f"{path}: include_prompt is false; the compiler knows pooling over the whole text "
+            "only, prefix included"
+        )
+    declared = raw.get("word_embedding_dimension", raw.get("embedding_dimension", width))
+    if declared != width:
+        raise ModelError(
+            f"{path}: word_embedding_dimension is {declared!r} but hidden_size is {width}"
+        )
+    return str(modes[0])
+
+
+def _prefixes(path: Path) -> dict[str, str]:
+    """Return the prefix of each role, by the names sentence-transformers gives prompts.
+
+    The default prompt is for texts that are neither query nor document. An empty prompt counts
+    as none: saved models carry empty ``query`` and ``document`` entries that say nothing, and
+    these must not hide a ``passage``.
+    """
+    raw = _read_object(path) if path.is_file() else {}
+    prompts = raw.get("prompts") or {}
+    if not isinstance(prompts, dict) or not all(isinstance(p, str) for p in prompts.values()):
+        raise ModelError(f"{path}: prompts: expected an object of strings")
+    default = raw.get("default_prompt_name")
+    if default is not None and default not in prompts:
+        raise ModelError(f"{path}: default_prompt_name: {default!r} is not among the prompts")
+    names = {
+        Role.QUERY: ("query",),
+        Role.DOCUMENT: ("document", "passage", "corpus"),
+        Role.TEXT: () if default is None else (default,),
+    }
+    prefixes = {}
+    for role, wanted in names.items():
+        found = next((prompts[name] for name in wanted if prompts.get(name)), "")
+        if found:
+            prefixes[role.value] = found
+    return prefixes
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    value = _read_json(path)
+    if not isinstance(value, dict):
+        raise ModelError(f"{path}: expected a JSON object")
+    return value
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such file") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: cannot be read as JSON: {error}") from error

@@ -1,0 +1,94 @@
+"""Report formats by name and by file suffix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import IO
+
+from closecall.errors import UsageError
+from closecall.runs.record import Run
+
+FORMATS = {
+    "table": "table",
+    "json": "json_report",
+    "csv": "csv_report",
+    "markdown": "markdown",
+    "junit": "junit",
+}
+"""Name to module in this package; each has ``write(run, out)``."""
+
+SUFFIXES = {
+    ".txt": "table",
+    ".json": "json",
+    ".csv": "csv",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".xml": "junit",
+}
+
+
+def format_of(path: Path) -> str:
+    """Return the format a file's suffix stands for."""
+    found = SUFFIXES.get(path.suffix.lower())
+    if found is None:
+        raise UsageError(
+            f"{path}: no format for this suffix; use one of {', '.join(SUFFIXES)} or name the "
+            f"format: --format {'|'.join(FORMATS)}"
+        )
+    return found
+
+
+def write(run: Run, name: str, out: IO[str]) -> None:
+    """Write the report in this format."""
+    if name not in FORMATS:
+        raise UsageError(f"there is no format {name!r}; formats: {', '.join(FORMATS)}")
+    writer: Callable[[Run, IO[str]], None] = import_module(
+        f"closecall.report.{FORMATS[name]}"
+    ).write
+    writer(run, out)
+
+
+def save(run: Run, name: str, path: Path) -> None:
+    """Write the report to a file: whole or not at all.
+
+    A link is followed; a pipe or a device (``/dev/null``) is written to, never replaced.
+
+    Raises
+    ------
+    UsageError
+        The place cannot be written.
+    """
+    try:
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            with target.open("w", encoding="utf-8", newline="") as out:
+                write(run, name, out)
+            return
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _replace(run, name, target)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _replace(run: Run, name: str, path: Path) -> None:
+    import tempfile
+
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:64]}.")
+    try:
+        with open(handle, "w", encoding="utf-8", newline="") as out:  # noqa: PTH123 - a descriptor
+            write(run, name, out)
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    import os
+
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

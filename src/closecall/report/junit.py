@@ -1,0 +1,103 @@
+"""The run as JUnit XML: one suite a metric, one test a case.
+
+A failed cutoff is a ``failure``; an absence is ``skipped``, or ``error`` when something broke,
+each with its reason. Nothing absent counts as a pass.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import IO
+from xml.sax.saxutils import escape, quoteattr
+
+from closecall.records import Measured, State
+from closecall.report.words import narrow
+from closecall.runs.record import Run
+from closecall.runs.results import CUTOFF_WORDS, CaseResult, MetricResult
+
+# XML 1.0 cannot hold these even escaped.
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SKIPPED = frozenset({State.NOT_MEASURED, State.NOT_APPLICABLE, State.SKIPPED})
+
+
+def write(run: Run, out: IO[str]) -> None:
+    """Write the document, one pass over the run a metric."""
+    say = out.write if not narrow(out) else lambda text: out.write(_ascii(text))
+    say('<?xml version="1.0" encoding="UTF-8"?>\n')
+    totals = [(m.asked, m.failed, m.absent_count(State.ERROR)) for m in run.metrics]
+    tests, failures, errors = (sum(column) for column in zip(*totals, strict=True))
+    skipped = sum(m.asked - m.measured for m in run.metrics) - errors
+    say(
+        f'<testsuites name={_attr(run.header.name)} tests="{tests}" failures="{failures}" '
+        f'errors="{errors}" skipped="{skipped}"{_time(run.duration_ms)}>\n'
+    )
+    for index, summary in enumerate(run.metrics):
+        broken = summary.absent_count(State.ERROR)
+        say(
+            f'  <testsuite name={_attr(summary.metric)} tests="{summary.asked}" '
+            f'failures="{summary.failed}" errors="{broken}" '
+            f'skipped="{summary.asked - summary.measured - broken}">\n    <properties>\n'
+        )
+        for name, value in (
+            ("EmbeddingModel", run.header.instrument.model),
+            ("EmbeddingProvider", run.header.instrument.provider),
+            ("cutoff", CUTOFF_WORDS[summary.cutoff_source]),
+        ):
+            say(f"      <property name={_attr(name)} value={_attr(value)}/>\n")
+        say("    </properties>\n")
+        for row in run:
+            _case(row, row.results[index], say)
+        say("  </testsuite>\n")
+    say("</testsuites>\n")
+
+
+def _case(row: CaseResult, result: MetricResult, say: Callable[[str], object]) -> None:
+    say(
+        f"    <testcase classname={_attr(result.metric)} name={_attr(row.case.id)} "
+        f"{_time(row.duration_ms)}"
+    )
+    measured = result.measurement
+    if isinstance(measured, Measured) and result.state is not State.FAILED:
+        say("/>\n")
+        return
+    say(">\n")
+    if result.state is State.FAILED:
+        say(f"      <failure message={_attr(result.reason)}>{_text(_texts(row))}</failure>\n")
+    else:
+        tag = "skipped" if result.state in _SKIPPED else "error"
+        say(f"      <{tag} message={_attr(result.reason)}/>\n")
+    say("    </testcase>\n")
+
+
+def _time(milliseconds: float | None) -> str:
+    """Return the attribute, or nothing where the time is not known."""
+    return "" if milliseconds is None else f' time="{milliseconds / 1000:.6f}"'
+
+
+def _texts(row: CaseResult) -> str:
+    case = row.case
+    parts = [
+        ("input", case.input),
+        *((f"reference[{i}]", text) for i, text in enumerate(case.references)),
+        *((f"context[{i}]", text) for i, text in enumerate(case.context)),
+        ("response", case.response),
+    ]
+    return "\n".join(f"{name}: {text}" for name, text in parts if text is not None)
+
+
+def _ascii(text: str) -> str:
+    """Return the text in characters every encoding has, so that it is UTF-8 as declared."""
+    return text.encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
+def _clean(text: str) -> str:
+    return _ILLEGAL.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
+
+
+def _attr(text: str) -> str:
+    return quoteattr(_clean(text), {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
+
+
+def _text(text: str) -> str:
+    return escape(_clean(text), {"\r": "&#13;"})

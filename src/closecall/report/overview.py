@@ -1,0 +1,209 @@
+"""What the table and the Markdown report say, worked out once.
+
+Memory holds the worst few cases of each metric, whatever the size of the run.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from closecall.metrics.cutoffs import shown
+from closecall.records import Case, Measured
+from closecall.report.words import number, plural, rate
+from closecall.runs.header import RunHeader
+from closecall.runs.record import Run
+from closecall.runs.results import CUTOFF_WORDS, MetricResult
+from closecall.runs.summary import MetricSummary
+
+WORST = 5
+MAX_REASONS = 5
+
+
+class MetricRow(NamedTuple):
+    """One metric's line; ``cutoff_note`` says where the cutoff comes from."""
+
+    metric: str
+    counts: str
+    mean: str
+    median: str
+    cutoff: str
+    cutoff_note: str
+
+
+class Worst(NamedTuple):
+    """One of the lowest values of a metric, with the two texts behind it."""
+
+    case_id: str
+    value: str
+    state: str
+    first_name: str
+    first: str
+    second_name: str
+    second: str
+
+
+class Overview(NamedTuple):
+    """Everything a person reads first."""
+
+    title: str
+    reading: tuple[str, ...]
+    rows: tuple[MetricRow, ...]
+    labelled: tuple[str, ...]
+    absent: tuple[str, ...]
+    notes: tuple[str, ...]
+    worst: dict[str, tuple[Worst, ...]]
+    verdict: str
+
+
+def overview(run: Run, worst: int = WORST) -> Overview:
+    """Return the overview of a run; one pass over its cases when ``worst`` is not 0."""
+    return Overview(
+        title=_title(run),
+        reading=run.header.dataset.reading,
+        rows=tuple(_row(m, run.header) for m in run.metrics),
+        labelled=tuple(line for m in run.metrics for line in _labelled(m)),
+        absent=tuple(line for m in run.metrics for line in _absent(m)),
+        notes=tuple(_notes(run)),
+        worst=_worst(run, worst) if worst else {},
+        verdict=_verdict(run),
+    )
+
+
+def _title(run: Run) -> str:
+    header = run.header
+    return (
+        f"{header.name}: {plural(run.cases.total, 'case')}, "
+        f"{header.instrument.model} ({header.instrument.provider})"
+    )
+
+
+def decimals(high: float | None) -> int:
+    """Return how many decimals a value on this scale is shown with."""
+    return 1 if high == 100 else 3  # noqa: PLR2004 - percent
+
+
+def _row(summary: MetricSummary, header: RunHeader) -> MetricRow:
+    high = next(plan.high for plan in header.metrics if plan.id == summary.metric)
+    digits = decimals(high)
+    return MetricRow(
+        metric=summary.metric,
+        counts=f"{summary.passed:,} / {summary.measured:,} / {summary.asked:,}"
+        if summary.cutoff is not None
+        else f"- / {summary.measured:,} / {summary.asked:,}",
+        mean=number(summary.mean, digits),
+        median=number(summary.median, digits),
+        cutoff="-" if summary.cutoff is None else f"{summary.cutoff:g}",
+        cutoff_note=CUTOFF_WORDS[summary.cutoff_source],
+    )
+
+
+def _labelled(summary: MetricSummary) -> list[str]:
+    counts = summary.labelled
+    if counts is None or summary.cutoff is None:
+        return []
+    wrong, right = plural(counts.rejects, "wrong answer"), plural(counts.accepts, "right answer")
+    let_in = f"{rate(counts.false_accepts, counts.rejects)} let through (false accepts)"
+    turned = f"{rate(counts.false_rejects, counts.accepts)} turned away (false rejects)"
+    head = f"{summary.metric}, cutoff {summary.cutoff:g}"
+    return [f"{head}, {wrong} by label: {let_in}", f"{head}, {right} by label: {turned}"]
+
+
+def _absent(summary: MetricSummary) -> list[str]:
+    lines = [
+        f"{summary.metric}: {plural(count, 'case')}: {reason}"
+        for reason, count in list(summary.absent.items())[:MAX_REASONS]
+    ]
+    more = len(summary.absent) - MAX_REASONS
+    return [*lines, f"{summary.metric}: and {plural(more, 'other reason')}"] if more > 0 else lines
+
+
+def _notes(run: Run) -> list[str]:
+    notes = []
+    for m in run.metrics:
+        if m.truncated:
+            notes.append(
+                f"{m.metric}: {plural(m.truncated, 'case')} with a text longer than the model's "
+                "window, read only in part"
+            )
+        if m.borderline:
+            notes.append(
+                f"{m.metric}: {plural(m.borderline, 'case')} so near the cutoff that rounding "
+                "on another machine could turn the verdict"
+            )
+    if run.cases.bad_rows:
+        notes.append(
+            f"{plural(run.cases.bad_rows, 'row')} of the file could not be read and were skipped"
+        )
+    return notes
+
+
+def _worst(run: Run, keep: int) -> dict[str, tuple[Worst, ...]]:
+    digits = {plan.id: decimals(plan.high) for plan in run.header.metrics}
+    heaps: dict[str, list[tuple[float, int, Case, MetricResult]]] = {
+        m.metric: [] for m in run.metrics
+    }
+    for order, row in enumerate(run):
+        for result in row.results:
+            if isinstance(result.measurement, Measured):
+                # Negated so that the heap's top is the one to drop; earlier cases stay on ties.
+                entry = (-result.measurement.value, -order, row.case, result)
+                heap = heaps[result.metric]
+                if len(heap) < keep:
+                    heapq.heappush(heap, entry)
+                elif entry[:2] > heap[0][:2]:
+                    heapq.heapreplace(heap, entry)
+    return {
+        metric: tuple(
+            _entry(case, result, digits[metric])
+            for _, _, case, result in sorted(heap, key=lambda e: (-e[0], -e[1]))
+        )
+        for metric, heap in heaps.items()
+        if heap
+    }
+
+
+def _entry(case: Case, result: MetricResult, digits: int) -> Worst:
+    measured = result.measurement
+    if not isinstance(measured, Measured):
+        raise TypeError("only measured results have a value")
+    details = measured.details
+    name = result.metric.partition(":")[0]
+    if name == "embed_query_context":
+        first, second = (
+            ("input", case.input or ""),
+            ("context", _chosen(case.context, details.get("bestPassage"))),
+        )
+    elif name == "embed_response_context":
+        first, second = (
+            ("context", _chosen(case.context, details.get("bestPassage"))),
+            ("response", case.response or ""),
+        )
+    else:
+        reference = _chosen(case.references, details.get("bestReference"))
+        first, second = ("reference", reference), ("response", case.response or "")
+    value = shown(measured.value, result.cutoff, digits)
+    return Worst(case.id, value, result.state.value, *first, *second)
+
+
+def _chosen(texts: Sequence[str], best: object) -> str:
+    """Return the text a metric named as best, or the first that is not blank.
+
+    Empty when there is none: a run folder need not hold the texts.
+    """
+    if isinstance(best, int) and 0 <= best < len(texts):
+        return texts[best]
+    return next((text for text in texts if text.strip()), "")
+
+
+def _verdict(run: Run) -> str:
+    cases = run.cases
+    parts: Sequence[tuple[int, str]] = (
+        (cases.passed, "passed"),
+        (cases.failed, "failed"),
+        (cases.scored, "scored without a cutoff"),
+        (cases.unmeasured, "not measured"),
+    )
+    said = ", ".join(f"{count:,} {word}" for count, word in parts if count)
+    return f"{said or 'nothing'} of {plural(cases.total, 'case')}; exit code {run.exit_code}"

@@ -1,0 +1,76 @@
+"""The run as a table in the terminal."""
+
+from __future__ import annotations
+
+from typing import IO
+
+from closecall.report.overview import Overview, Worst, overview
+from closecall.report.words import BLIND, shorten, visible
+from closecall.runs.record import Run
+
+MIN_TEXT = 24
+
+
+def write(run: Run, out: IO[str], width: int | None = None) -> None:
+    """Write the table. Colours and width follow the terminal; a file gets 100 columns, plain."""
+    from rich.console import Console
+
+    terminal = out.isatty()
+    if width is None and not terminal:
+        width = 100
+    # Without the second argument FORCE_COLOR would put escape sequences into a file.
+    console = Console(
+        file=out,
+        force_terminal=None if terminal else False,
+        width=width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    seen = overview(run)
+    console.print(visible(seen.title), style="bold", soft_wrap=True)
+    for line in seen.reading:
+        console.print(f"  {visible(line)}", style="dim")
+    console.print()
+    console.print(_metrics(seen))
+    for row in seen.rows:
+        console.print(f"  {row.metric}: {row.cutoff_note}", style="dim", soft_wrap=True)
+    for heading, lines in (
+        ("Against your labels", seen.labelled),
+        ("Not measured", seen.absent),
+        ("Notes", seen.notes),
+    ):
+        if lines:
+            console.print(f"\n{heading}", style="bold")
+            for line in lines:
+                console.print(f"  {visible(line)}")
+    for metric, worst in seen.worst.items():
+        console.print(f"\nLowest {metric}", style="bold")
+        for entry in worst:
+            _pair(entry, console.width, console.print)
+    console.print(f"\n{seen.verdict}", style="bold")
+    console.print(BLIND, style="dim")
+
+
+def _metrics(seen: Overview):  # type: ignore[no-untyped-def]  # noqa: ANN202 - rich is imported lazily
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("metric", overflow="fold")
+    table.add_column("passed / measured / asked", justify="right", no_wrap=True)
+    table.add_column("mean", justify="right", no_wrap=True)
+    table.add_column("median", justify="right", no_wrap=True)
+    table.add_column("cutoff", justify="right", no_wrap=True)
+    for row in seen.rows:
+        table.add_row(row.metric, row.counts, row.mean, row.median, row.cutoff)
+    return table
+
+
+def _pair(entry: Worst, width: int, say) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 - console.print
+    say(f"  {entry.value}  {shorten(entry.case_id, 40)}  ({entry.state})")
+    room = max(MIN_TEXT, width - 17)
+    for name, text in ((entry.first_name, entry.first), (entry.second_name, entry.second)):
+        if text:  # a run folder need not hold the texts
+            style = "dim" if name != "response" else None
+            say(f"     {name:>10}  {shorten(text, room)}", style=style)

@@ -1,0 +1,65 @@
+"""How numbers and hostile texts are put into words."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import IO
+
+BLIND = (
+    "A pooled cosine sees topic and wording; it is nearly blind to a changed number, a negation "
+    "or a swapped name."
+)
+"""What every report says of the evidence it shows."""
+
+_SPACE = re.compile(r"\s+")
+
+
+def rate(k: int, n: int) -> str:
+    """Return ``k / n (p %)``, or ``0 / 0`` when there is nothing to divide by."""
+    return f"{k:,} / {n:,} ({100 * k / n:.1f} %)" if n else f"{k} / {n}"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """Return the number, or a dash when there is none."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def visible(text: str) -> str:
+    r"""Return the text with control, format and surrogate characters spelt out (``\x1b``).
+
+    Case texts are untrusted: what a terminal would obey is shown instead. Line breaks and tabs
+    stay.
+    """
+    if text.isprintable():
+        return text
+    text = text.replace("\r\n", "\n")
+    return "".join(char if char.isprintable() or char in "\n\t" else _spelt(char) for char in text)
+
+
+def _spelt(char: str) -> str:
+    if unicodedata.category(char) == "Zs":
+        return " "
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"  # noqa: PLR2004 - one byte
+
+
+def shorten(text: str, width: int) -> str:
+    """Return the text on one line of at most ``width`` characters, cut between words."""
+    # Only the head can be shown, so a huge text costs no more than a long one.
+    line = _SPACE.sub(" ", visible(text[: 8 * width])).strip()
+    if len(line) <= width and len(text) <= 8 * width:
+        return line
+    cut = line.rfind(" ", 0, width)
+    return line[: cut if cut > width // 2 else width - 1].rstrip() + "…"
+
+
+def narrow(out: IO[str]) -> bool:
+    """Whether this stream's encoding lacks characters that a report may hold."""
+    name = (getattr(out, "encoding", None) or "utf-8").lower().replace("-", "").replace("_", "")
+    return name not in {"utf8", "utf8sig"}
+
+
+def plural(count: int, noun: str) -> str:
+    """Return ``1 case`` or ``2 cases``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -1,0 +1,134 @@
+"""The texts of each case, one case a line, so that a run can be reported from its folder alone.
+
+A line is at most 4 MiB. Texts beyond that are cut and the line says so: ``truncated`` names the
+members and the number of characters kept of each of their texts. These lines serve reports;
+scores are computed from the whole texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from closecall.errors import RunFolderError
+from closecall.records import Case, Label
+from closecall.runs.values import case_id
+from closecall.runs.wire import MAX_LINE, dump_line
+
+FILED = "caseId"
+"""The id a case's results are filed under; written when it is not simply the case's ``id``."""
+
+
+_TEXTS = ("id", "input", "response", "group", "place")
+_LISTS = ("references", "context", "tags")
+
+
+def case_line(case: Case) -> dict[str, Any]:
+    """Return the line of a case; members without a value are left out, and so is metadata."""
+    members: dict[str, Any] = {
+        "id": case.id,
+        "input": case.input,
+        "response": case.response,
+        "references": list(case.references) or None,
+        "context": list(case.context) or None,
+        "label": None if case.label is None else case.label.value,
+        "group": case.group,
+        "tags": list(case.tags) or None,
+        "place": case.place or None,
+    }
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def without_texts(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the line with what is no text of the case: its id and label."""
+    return {name: line[name] for name in ("id", "label") if name in line}
+
+
+def read_case(line: Mapping[str, Any]) -> Case:
+    """Return the case a line stands for, as far as its texts were kept.
+
+    Raises
+    ------
+    RunFolderError
+        A member of the wrong type; the caller adds the place.
+    """
+    for name in _TEXTS:
+        if not isinstance(line.get(name), str | None):
+            raise RunFolderError(f"{name}: expected a text")
+    for name in _LISTS:
+        value = line.get(name, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise RunFolderError(f"{name}: expected a list of texts")
+    label = line.get("label")
+    if line.get("id") is None or label not in (None, *Label):
+        raise RunFolderError("id is missing, or label is neither accept nor reject")
+    return Case(
+        id=line["id"],
+        input=line.get("input"),
+        response=line.get("response"),
+        references=tuple(line.get("references", ())),
+        context=tuple(line.get("context", ())),
+        label=None if label is None else Label(label),
+        group=line.get("group"),
+        tags=tuple(line.get("tags", ())),
+        place=line.get("place") or "",
+    )
+
+
+def filed_id(line: Mapping[str, Any]) -> object:
+    """Return the ``caseId`` of the results of this line's case, as far as the line tells."""
+    return line.get(FILED, line.get("id"))
+
+
+def dump_case(line: Mapping[str, Any], limit: int = MAX_LINE) -> bytes:
+    """Return the line's bytes, its texts cut until it has at most ``limit`` bytes without LF.
+
+    ``line`` has an ``id`` and any other members. When even the shortest texts do not fit (a list
+    of a million of them), or with limit 0, only ``id``, ``label`` and the mark are left.
+    """
+    filed = case_id(line["id"])
+    if filed != line["id"]:
+        line = {**line, FILED: filed}
+    whole = dump_line(line)
+    if len(whole) <= limit + 1:
+        return whole
+    best = b""
+    # The longest cap that fits: the line shrinks as the cap falls.
+    fits, too_long = 0, max(map(len, _texts(line)), default=0)
+    while too_long - fits > 1:
+        cap = (fits + too_long) // 2
+        candidate = dump_line(_cut_line(line, cap))
+        if len(candidate) <= limit + 1:
+            fits, best = cap, candidate
+        else:
+            too_long = cap
+    return best or _bare(line, filed)
+
+
+def _bare(line: Mapping[str, Any], filed: str) -> bytes:
+    dropped = [name for name in line if name not in {"id", "label", FILED}]
+    bare = {"id": filed} | ({"label": line["label"]} if line.get("label") is not None else {})
+    return dump_line(bare | {"truncated": {"characters": 0, "members": dropped}})
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for child in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(child)
+
+
+def _cut_line(line: Mapping[str, Any], cap: int) -> dict[str, Any]:
+    kept = {name: v if name in {FILED, "label"} else _cut(v, cap) for name, v in line.items()}
+    shortened = [name for name in line if any(len(text) > cap for text in _texts(line[name]))]
+    members = [name for name in shortened if name not in {FILED, "label"}]
+    return kept | {"truncated": {"characters": cap, "members": members}}
+
+
+def _cut(value: Any, cap: int) -> Any:
+    if isinstance(value, str):
+        return value[:cap]
+    if isinstance(value, Mapping):
+        return {name: _cut(child, cap) for name, child in value.items()}
+    return [_cut(child, cap) for child in value] if isinstance(value, list | tuple) else value

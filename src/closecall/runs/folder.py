@@ -1,0 +1,373 @@
+"""The folder of one run, from its first line to its seal.
+
+While the run is open, results are appended by whole lines and the folder belongs to one process.
+A process that is killed loses nothing it appended; ``RunFolder.resume`` goes on after the last
+case whose results are all there. A power failure may take the last ``sync_seconds`` as well.
+Closing writes the summary, the final header and the seal; after that no file changes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from closecall.errors import RunFolderError, UsageError
+from closecall.runs import claim, files, locking
+from closecall.runs.aef import (
+    dump_document,
+    dump_line,
+    metrics_document,
+    now_utc,
+    run_document,
+    seal_document,
+)
+from closecall.runs.appender import Appender
+from closecall.runs.caselines import dump_case, without_texts
+from closecall.runs.recovery import fingerprint, survey
+from closecall.runs.sealing import digests_of, repair_seal
+from closecall.runs.tally import FROM_STATE
+from closecall.runs.wire import MAX_FILE, SCHEMA_VERSION, Document
+
+SYNC_SECONDS = 5.0
+TEXT_BUDGET = MAX_FILE - 256 * 1024 * 1024
+"""Bytes of case texts a run keeps; further cases are listed without theirs."""
+_OURS = "closecall"
+
+
+class RunFolder:
+    """A run folder open for writing, by this process alone.
+
+    Made by ``create`` or ``resume``. As a context manager it lets go of the folder at the end;
+    a run that was not closed by then stays open and can be resumed. Not safe to share between
+    threads.
+
+    Attributes
+    ----------
+    path, run_id, header, metrics, paths
+        The folder; the run's id; run.json and the declared metrics as they were written; the
+        paths each case has one result for, in the order its lines have.
+    done
+        Cases whose results are all in the folder.
+    dropped
+        Bytes of half-written results that ``resume`` took off.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        header: Document,
+        metrics: list[Document],
+        paths: Sequence[str],
+        results: Appender,
+    ) -> None:
+        self.path, self.header, self.metrics = path, header, metrics
+        self.paths = tuple(paths)
+        self.run_id: str = header["runId"]
+        self.done = 0
+        self.dropped = 0
+        self._results = results
+        self._cases: Appender | None = None
+        self._sync_seconds = SYNC_SECONDS
+        self._seen: set[int] = set()
+        self._within: list[str] = []  # caseId once a line of an unfinished case is written
+        self._kept_bytes = 0
+        self._open = True
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        header: Mapping[str, Any],
+        metrics: Sequence[Mapping[str, Any]],
+        *,
+        paths: Sequence[str] | None = None,
+        sync_seconds: float = SYNC_SECONDS,
+    ) -> Self:
+        """Start a run in a new or empty folder.
+
+        Parameters
+        ----------
+        header
+            run.json without status and end (``aef.run_document`` says what it needs).
+        metrics
+            The declarations of metrics.json.
+        paths
+            The paths each case has exactly one result for, in the order of its lines; recorded
+            in run.json under ``ext``. By default the ids of the metrics that have scores.
+
+        Raises
+        ------
+        RunFolderError
+            The folder holds something, another process writes there, or it cannot be written.
+        """
+        root = Path(path)
+        declared = metrics_document(metrics)
+        if paths is None:
+            paths = [m["id"] for m in declared["metrics"] if m["kind"] not in FROM_STATE]
+        if not paths or len(set(paths)) != len(paths):
+            raise UsageError("a run needs paths, each of them once")
+        run = run_document(_with_paths(header, paths), "running")
+        claim.require_vacant(root)
+        with files.translated(
+            f"{root}: the run folder cannot be made", "Choose another: --aef DIR"
+        ):
+            (root / files.CASES).parent.mkdir(parents=True, exist_ok=True)
+        results = claim.take(root, create=True, sync_seconds=sync_seconds)
+        try:
+            claim.require_vacant(root)  # another process may have been there in between
+            with files.translated(f"{root}: cannot be written", "Choose another: --aef DIR"):
+                files.remove(root, *files.STAGED)
+                claim.sign(root)
+                files.write(root, files.METRICS, dump_document(declared))
+                files.write(root, files.RUN, dump_document(run))  # from here on the run exists
+                files.sync_folder(root)
+        except BaseException:
+            results.close()
+            raise
+        folder = cls(root, run, declared["metrics"], paths, results)
+        folder._sync_seconds = sync_seconds
+        return folder
+
+    @classmethod
+    def resume(cls, path: str | os.PathLike[str], *, sync_seconds: float = SYNC_SECONDS) -> Self:
+        """Go on with a run that was not closed, after its last complete case.
+
+        Raises
+        ------
+        RunFolderError
+            No run, a closed run, another process writes it, or a line is not what the run wrote.
+        """
+        root = Path(path)
+        if files.status_of(root) is None:
+            raise RunFolderError(
+                f"{root}: holds no run (there is no {files.RUN}). Start one with: "
+                f"closecall eval FILE --aef {claim.quoted(root)}"
+            )
+        _require_running(root)
+        results = claim.take(root, create=False, sync_seconds=sync_seconds)
+        try:
+            _require_running(root)  # the other writer may have closed it in between
+            return cls._resumed(root, results, sync_seconds)
+        except BaseException:
+            results.close()
+            raise
+
+    @classmethod
+    def _resumed(cls, root: Path, results: Appender, sync_seconds: float) -> Self:
+        header = files.read_document(root, files.RUN)
+        metrics = files.read_document(root, files.METRICS).get("metrics")
+        paths = _paths_of(header)
+        if not paths or not isinstance(metrics, list) or not isinstance(header.get("runId"), str):
+            raise RunFolderError(
+                f"{root / files.RUN}: was not written by closecall, which alone knows how to go on"
+            )
+        folder = cls(root, header, metrics, paths, results)
+        folder._sync_seconds = sync_seconds
+        kept = survey(root, folder.run_id, paths)
+        with files.translated(f"{root}: cannot be written"):
+            # A summary or seal of an open run is what a killed close left behind.
+            files.remove(root, *files.STAGED, files.SUMMARY, files.SEAL)
+            claim.sign(root)
+            folder.dropped = results.size - kept.results_bytes
+            results.cut(kept.results_bytes, kept.cases * len(paths))
+            if files.exists(root, files.CASES):
+                folder._cases = Appender(
+                    root / files.CASES, create=False, sync_seconds=sync_seconds
+                )
+                folder._cases.cut(kept.cases_bytes, kept.cases)
+        folder.done, folder._seen = kept.cases, kept.seen
+        folder._kept_bytes = kept.results_bytes
+        return folder
+
+    def existing(self) -> Iterator[Document]:
+        """Yield the results that ``resume`` kept, as they were written, in bounded memory."""
+        for line in files.lines(self.path, files.RESULTS, growing=True, upto=self._kept_bytes):
+            yield files.parsed(self.path, files.RESULTS, line)
+
+    def append_case(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Write the texts of cases, one line each (``caselines.case_line``), before their results.
+
+        Only id and label are kept when the header says ``contentCapture: off``. Cases come in
+        the order of their results. A line over 4 MiB is cut and marked.
+        """
+        self._require_open()
+        if self.header.get("contentCapture") == "off":
+            lines = [without_texts(line) for line in lines]
+        if self._cases is None:
+            if self.done or self._within:
+                raise UsageError("the texts of a case are written before its results")
+            with files.translated(f"{self.path / files.CASES}: cannot be written"):
+                self._cases = Appender(
+                    self.path / files.CASES, create=True, sync_seconds=self._sync_seconds
+                )
+                files.sync_folder((self.path / files.CASES).parent)
+        batch, size = [], self._cases.size
+        for line in lines:
+            data = dump_case(line)
+            if size + len(data) > TEXT_BUDGET:
+                data = dump_case(line, limit=0)
+            size += len(data)
+            batch.append(data)
+        self._cases.append(batch)
+
+    def append(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Write results (``aef.result_line``) in one go: all of them, or none.
+
+        The lines of a case stand side by side in the order of ``paths``. How lines are spread
+        over calls leaves no trace in the file.
+
+        Raises
+        ------
+        UsageError
+            A line out of order, of another run, or of a case that is already there.
+        RunFolderError
+            A limit of the format, or the system refused to write; nothing was written.
+        """
+        self._require_open()
+        within, fresh, done = list(self._within), set[int](), self.done
+        for line in lines:
+            path = self.paths[len(within)]
+            case_id = within[0] if within else line["caseId"]
+            if (line["caseId"], line["path"]) != (case_id, path):
+                raise UsageError(
+                    f"expected the result of case {case_id!r} at {path!r}, got case "
+                    f"{line['caseId']!r} at {line['path']!r}"
+                )
+            if not within:
+                mark = fingerprint(self.run_id, case_id)
+                if mark in self._seen or mark in fresh:
+                    raise UsageError(f"the case {case_id!r} is in the run twice; ids must differ")
+                fresh.add(mark)
+            within.append(case_id)
+            if len(within) == len(self.paths):
+                within, done = [], done + 1
+        if self._cases is not None and done + bool(within) > self._cases.count:
+            raise UsageError("the texts of a case are written before its results")
+        self._results.append([dump_line(line) for line in lines])
+        self._within, self.done = within, done
+        self._seen |= fresh
+
+    def sync(self) -> None:
+        """Flush all that was appended to the disk, without waiting for the next time."""
+        self._require_open()
+        for appender in (self._cases, self._results):
+            if appender is not None:
+                appender.sync()
+
+    def close(
+        self,
+        status: str = "completed",
+        *,
+        summary: Mapping[str, Any],
+        ended_at: str | None = None,
+        abort_reason: str | None = None,
+        seal: bool = True,
+    ) -> None:
+        """Write summary, final header and seal; the run does not change any more.
+
+        Everything is first written aside and flushed. When that fails (disk full, no permission)
+        the run stays open with all its results, and can be closed again or resumed.
+
+        Parameters
+        ----------
+        status
+            ``completed``, or ``aborted`` with an ``abort_reason``.
+        summary
+            ``aef.summary_document``.
+
+        Raises
+        ------
+        RunFolderError
+            The folder cannot be written, or holds files that belong to no run.
+        """
+        self._require_open()
+        if status == "completed" and self._within:
+            raise UsageError(f"case {self._within[0]!r} has only some of its results")
+        ended_at = ended_at or now_utc()
+        run = run_document(self.header, status, ended_at=ended_at, abort_reason=abort_reason)
+        facts = {"schemaVersion": SCHEMA_VERSION, "runId": self.run_id, **summary}
+        documents = {files.SUMMARY: dump_document(facts), files.RUN: dump_document(run)}
+        hint = f"Its results are safe: closecall eval --resume {claim.quoted(self.path)}"
+        with files.translated(f"{self.path}: the run cannot be closed", hint):
+            self.sync()
+            try:
+                if seal:
+                    digests = digests_of(self.path, documents)
+                    documents[files.SEAL] = dump_document(seal_document(run, digests))
+                for name, data in documents.items():
+                    files.stage(self.path, name, data)
+            except BaseException:
+                files.remove(self.path, *files.STAGED)
+                raise
+            files.remove(self.path, files.WRITER)
+            for name in documents:
+                files.commit(self.path, name)
+            files.sync_folder(self.path)
+        self.header = run
+        self._let_go()
+
+    def release(self) -> None:
+        """Let go of the folder; a run that is not closed can be resumed. Twice does no harm."""
+        if self._open:
+            with files.translated(f"{self.path}: cannot be left"):
+                self.sync()
+                files.remove(self.path, files.WRITER)
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._open = False
+        if self._cases is not None:
+            self._cases.close()
+        locking.unlock(self._results.descriptor)
+        self._results.close()
+
+    def _require_open(self) -> None:
+        if not self._open:
+            raise UsageError(f"{self.path}: the run folder was closed or released")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.release()
+        elif self._open:
+            # The first error counts; whatever is in the files is safe either way.
+            try:
+                self.release()
+            except RunFolderError:
+                self._let_go()
+
+
+def _with_paths(header: Mapping[str, Any], paths: Sequence[str]) -> Document:
+    """Return the header with the paths recorded, which resuming needs."""
+    ext = dict(header.get("ext", {}))
+    ext[_OURS] = {**ext.get(_OURS, {}), "paths": list(paths)}
+    return {**header, "ext": ext}
+
+
+def _paths_of(header: Mapping[str, Any]) -> list[str] | None:
+    ext = header.get("ext")
+    ours = ext.get(_OURS) if isinstance(ext, dict) else None
+    paths = ours.get("paths") if isinstance(ours, dict) else None
+    fine = isinstance(paths, list) and all(isinstance(path, str) for path in paths)
+    return paths if fine else None
+
+
+def _require_running(root: Path) -> None:
+    status = files.status_of(root)
+    if status == "running":
+        return
+    repair_seal(root)
+    raise RunFolderError(
+        f"{root}: this run is {status}, there is nothing to resume. Its results are in "
+        f"{root / files.RESULTS}, its figures in {root / files.SUMMARY}"
+    )

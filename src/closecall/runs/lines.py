@@ -1,0 +1,113 @@
+"""Results as lines of a run folder, and lines as results again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from closecall.records import Case, Measured, Measurement, State, Tokens, Unmeasured
+from closecall.runs import aef
+from closecall.runs.header import MetricPlan, RunHeader
+from closecall.runs.results import CUTOFF_WORDS, CaseResult, MetricResult
+
+EXT = "closecall"
+"""Our member of the format's ``ext`` object."""
+
+
+class _Facts(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What the format has no member for."""
+
+    similarity: float
+    score: float | None = None
+    details: dict[str, Any] = {}
+    tokens: dict[str, Tokens] = {}
+    borderline: bool = False
+
+
+def to_line(
+    header: RunHeader,
+    plan: MetricPlan,
+    case: Case,
+    result: MetricResult,
+    duration_ms: float | None,
+) -> dict[str, Any]:
+    """Return the line of results.ndjson for one decided measurement."""
+    measured = result.measurement
+    common: dict[str, Any] = {
+        "reason": result.reason,
+        "duration_ms": duration_ms,
+        "annotator": {"kind": "CODE", "model": header.instrument.model},
+    }
+    if isinstance(measured, Measured):
+        facts = _Facts(
+            measured.similarity,
+            measured.score,
+            measured.details,
+            measured.tokens,
+            result.borderline,
+        )
+        normalized = None if measured.score is None else round(measured.score / 100, 6)
+        common["scores"] = [aef.score(plan.id, measured.value, normalized)]
+        common["ext"] = {EXT: msgspec.to_builtins(facts)}
+        if result.cutoff is not None:
+            common["verdict_rule"] = {
+                "expr": f"{plan.id} >= {result.cutoff:g}",
+                "threshold": result.cutoff,
+                "source": CUTOFF_WORDS[plan.cutoff_source],
+            }
+        if result.state is State.FAILED:
+            common["severity"] = "medium"
+    return aef.result_line(
+        header.run_id,
+        case.id,
+        plan.id,
+        (f"closecall.{plan.id}", plan.evaluator_version),
+        result.state,
+        **common,
+    )
+
+
+def from_line(plan: MetricPlan, line: dict[str, Any]) -> MetricResult:
+    """Return the result a line holds.
+
+    Raises
+    ------
+    msgspec.ValidationError, KeyError, ValueError
+        The line is not one that closecall wrote.
+    """
+    state = State(line["state"])
+    measurement: Measurement
+    borderline = False
+    if state.measured:
+        facts = msgspec.convert(line["ext"][EXT], _Facts)
+        value = next(s["value"] for s in line["scores"] if s["metric"] == plan.id)
+        measurement = Measured(
+            similarity=facts.similarity,
+            value=float(value),
+            score=facts.score,
+            details=facts.details,
+            tokens=facts.tokens,
+        )
+        borderline = facts.borderline
+    else:
+        measurement = Unmeasured(line["reason"], state)
+    return MetricResult(
+        metric=plan.id,
+        state=state,
+        measurement=measurement,
+        cutoff=plan.cutoff,
+        reason=line.get("reason", ""),
+        borderline=borderline,
+    )
+
+
+def case_result(header: RunHeader, case: Case, lines: list[dict[str, Any]]) -> CaseResult:
+    """Return a case with its results, in the order of the header's metrics."""
+    by_path = {line["path"]: line for line in lines}
+    durations = [line["durationMs"] for line in lines if "durationMs" in line]
+    return CaseResult(
+        case=case,
+        results=tuple(from_line(plan, by_path[plan.id]) for plan in header.metrics),
+        duration_ms=sum(durations) if durations else None,
+    )

@@ -1,0 +1,27 @@
+"""One pair of texts, measured and decided without a run around it."""
+
+from __future__ import annotations
+
+from closecall.embedders.base import Embedder
+from closecall.embedders.cached import CachedEmbedder
+from closecall.metrics.base import Metric
+from closecall.records import Case, Unmeasured
+from closecall.runs.results import MetricResult, decide
+
+
+def score_pair(metric: Metric, text_a: str, text_b: str, embedder: Embedder) -> MetricResult:
+    """Return the decided measurement of a pair.
+
+    ``text_a`` goes to the metric's first field and ``text_b`` to its second.
+    """
+    first, second = metric.spec.needs[:2]
+    case = Case(id="pair", **{first: _value(first, text_a), second: _value(second, text_b)})  # type: ignore[arg-type]
+    texts = metric.texts(case)
+    if isinstance(texts, Unmeasured):
+        return decide(metric, texts)
+    vectors = CachedEmbedder(embedder).fetch(texts)
+    return decide(metric, metric.measure(case, vectors))
+
+
+def _value(field: str, text: str) -> str | tuple[str, ...]:
+    return (text,) if field in ("references", "context") else text

@@ -1,0 +1,129 @@
+"""One metric on one case, decided: the row every report is made of."""
+
+from __future__ import annotations
+
+import msgspec
+
+from closecall.metrics.base import SCORE_NOISE, Metric
+from closecall.metrics.cutoffs import PERCENT, relation
+from closecall.records import Case, Measured, Measurement, State, Unmeasured
+
+DEFAULT_CUTOFF = "default"
+CHOSEN_CUTOFF = "chosen"
+NO_CUTOFF = "none"
+
+CUTOFF_WORDS = {
+    DEFAULT_CUTOFF: "default cutoff, not calibrated",
+    CHOSEN_CUTOFF: "cutoff chosen by you, not calibrated",
+    NO_CUTOFF: "no cutoff, scored only",
+}
+"""What every surface says of a cutoff of each origin."""
+
+
+class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
+    """A measurement with what was made of it.
+
+    ``reason`` says in words why the state is what it is. ``borderline`` marks a value so near
+    its cutoff that another machine's rounding could turn the verdict.
+    """
+
+    metric: str
+    state: State
+    measurement: Measurement
+    cutoff: float | None
+    reason: str
+    borderline: bool = False
+
+
+class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
+    """All metrics on one case, in the order asked.
+
+    ``duration_ms`` is the case's share of the batch it was embedded in; None when unknown.
+    """
+
+    case: Case
+    results: tuple[MetricResult, ...]
+    duration_ms: float | None = None
+
+    @property
+    def state(self) -> State:
+        """The case as a whole; see ``overall``."""
+        return overall([result.state for result in self.results])
+
+    @property
+    def score(self) -> float | None:
+        """Mean of the metrics' scores, 0 to 100; None when no metric has one."""
+        scores = [
+            result.measurement.score
+            for result in self.results
+            if isinstance(result.measurement, Measured) and result.measurement.score is not None
+        ]
+        return round(sum(scores) / len(scores), 4) if scores else None
+
+
+def overall(states: list[State]) -> State:
+    """Return what a case with these results is.
+
+    A failure outweighs all; then any absence, because a case that was not fully measured has
+    not passed; then a pass; a case with numbers but no cutoff is ``scored``.
+    """
+    return next((state for state in _WEIGHT if state in states), State.NOT_MEASURED)
+
+
+_WEIGHT = (
+    State.FAILED,
+    State.ERROR,
+    State.NOT_MEASURED,
+    State.SKIPPED,
+    State.INCONCLUSIVE,
+    State.WARN,
+    State.PASSED,
+    State.SCORED,
+    State.NOT_APPLICABLE,
+)
+
+
+def cutoff_source(metric: Metric) -> str:
+    """Return where a metric's cutoff comes from: ``default``, ``chosen`` or ``none``."""
+    if metric.cutoff is None:
+        return NO_CUTOFF
+    return DEFAULT_CUTOFF if metric.cutoff == metric.spec.default_cutoff else CHOSEN_CUTOFF
+
+
+def decide(metric: Metric, measurement: Measurement) -> MetricResult:
+    """Compare a measurement with the metric's cutoff."""
+    name, cutoff = metric.spec.id, metric.cutoff
+    if isinstance(measurement, Unmeasured):
+        return MetricResult(
+            metric=name,
+            state=measurement.state,
+            measurement=measurement,
+            cutoff=cutoff,
+            reason=measurement.reason,
+        )
+    if cutoff is None:
+        return MetricResult(
+            metric=name,
+            state=State.SCORED,
+            measurement=measurement,
+            cutoff=None,
+            reason=f"{name} {measurement.value:.4f}; {CUTOFF_WORDS[NO_CUTOFF]}",
+        )
+    passed = measurement.value >= cutoff
+    noise = SCORE_NOISE * (PERCENT if metric.spec.high == PERCENT else 1.0)
+    return MetricResult(
+        metric=name,
+        state=State.PASSED if passed else State.FAILED,
+        measurement=measurement,
+        cutoff=cutoff,
+        reason=_sentence(measurement, cutoff, cutoff_source(metric), passed=passed),
+        borderline=abs(measurement.value - cutoff) <= noise,
+    )
+
+
+def _sentence(measured: Measured, cutoff: float, source: str, *, passed: bool) -> str:
+    closeness = "high" if passed else "low"
+    return (
+        f"{closeness} similarity {100 * measured.similarity:.2f} %: "
+        f"{relation(measured.value, cutoff)} ({CUTOFF_WORDS[source]})"
+    )

@@ -1,0 +1,60 @@
+"""Whether a run that goes on asks what the run that was begun asked, and what changed if not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from closecall.instrument import Instrument
+from closecall.runs.header import MetricPlan, RunHeader
+
+_SHOWN = 24
+
+
+def changes(before: RunHeader, now: RunHeader) -> list[str]:
+    """Return what is no longer as it was, in words; empty when both ask the same."""
+    found = []
+    if before.dataset.digest != now.dataset.digest:
+        found.append(f"the cases ({before.dataset.rows:,} then, {now.dataset.rows:,} now)")
+    elif before.dataset.bad_rows != now.dataset.bad_rows:
+        then, there_are = before.dataset.bad_rows, now.dataset.bad_rows
+        found.append(f"the rows that cannot be read ({then:,} then, {there_are:,} now)")
+    same_instrument = before.instrument_digest == now.instrument_digest
+    if not same_instrument:
+        facts = "; ".join(_instrument(before.instrument, now.instrument))
+        found.append(f"the embedder ({facts})")
+    if [plan.id for plan in before.metrics] != [plan.id for plan in now.metrics]:
+        found.append(f"the metrics ({_names(before)} then, {_names(now)} now)")
+    else:
+        for was, new in zip(before.metrics, now.metrics, strict=True):
+            found.extend(_metric(was, new, same_instrument=same_instrument))
+    return found
+
+
+def _names(header: RunHeader) -> str:
+    return ", ".join(plan.id for plan in header.metrics)
+
+
+def _instrument(before: Instrument, now: Instrument) -> Iterator[str]:
+    then, new = msgspec.to_builtins(before), msgspec.to_builtins(now)
+    for name in then:
+        if then[name] != new[name]:
+            yield f"{name} {then[name]!s:.{_SHOWN}} then, {new[name]!s:.{_SHOWN}} now"
+
+
+def _metric(then: MetricPlan, new: MetricPlan, *, same_instrument: bool) -> Iterator[str]:
+    if then.version != new.version:
+        yield f"the version of {then.id} ({then.version} then, {new.version} now)"
+    if then.cutoff != new.cutoff:
+        yield f"the cutoff of {then.id} ({_cutoff(then)} then, {_cutoff(new)} now)"
+    elif (
+        same_instrument
+        and then.version == new.version
+        and then.evaluator_version != new.evaluator_version
+    ):
+        yield f"the options of {then.id}"
+
+
+def _cutoff(plan: MetricPlan) -> str:
+    return "none" if plan.cutoff is None else f"{plan.cutoff:g}"

@@ -1,0 +1,145 @@
+"""Where finished cases go: memory, or a run folder."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from closecall.metrics.cutoffs import PERCENT
+from closecall.runs import aef
+from closecall.runs.caselines import case_line
+from closecall.runs.folder import RunFolder
+from closecall.runs.header import MetricPlan, RunHeader
+from closecall.runs.lines import EXT, to_line
+from closecall.runs.results import CaseResult
+from closecall.runs.summary import MetricTally
+
+LANE = "quality"
+PASS_RATE = "pass-rate"  # noqa: S105 - a metric's name
+
+
+class MemorySink:
+    """Keeps the cases."""
+
+    def __init__(self) -> None:
+        self.rows: list[CaseResult] = []
+
+    def add(self, rows: Sequence[CaseResult]) -> None:
+        """Keep these."""
+        self.rows.extend(rows)
+
+
+class FolderSink:
+    """Appends the cases to an open run folder."""
+
+    def __init__(self, folder: RunFolder, header: RunHeader) -> None:
+        self.folder, self.header = folder, header
+
+    def add(self, rows: Sequence[CaseResult]) -> None:
+        """Write texts first, then results, each in one go."""
+        self.folder.append_case([case_line(row.case) for row in rows])
+        self.folder.append(
+            [
+                to_line(
+                    self.header, plan, row.case, result, _share(row.duration_ms, len(row.results))
+                )
+                for row in rows
+                for plan, result in zip(self.header.metrics, row.results, strict=True)
+            ]
+        )
+
+
+def _share(duration: float | None, parts: int) -> float | None:
+    return None if duration is None else round(duration / parts, 3)
+
+
+def run_json(header: RunHeader) -> dict[str, Any]:
+    """Return the header in the format's own words; ours stands whole in ``config``."""
+    subject: dict[str, Any] = {
+        "ref": aef.encode_ref("agent", header.subject)
+        if header.subject
+        else "other:recorded-answers",
+        "kind": "agent" if header.subject else "other",
+    }
+    if header.subject_version:
+        subject["version"] = header.subject_version
+    cutoffs = {p.id: p.cutoff for p in header.metrics if p.cutoff is not None}
+    return {
+        "runId": header.run_id,
+        "producer": {"name": "closecall", "version": header.producer_version},
+        "subject": subject,
+        "suite": {
+            "ref": aef.encode_ref("suite", header.name),
+            "version": header.dataset.digest[:12],
+            "digest": f"sha256:{header.definition_digest}",
+            "frozen": True,
+        },
+        "config": {
+            "embeddingModel": header.instrument.model,
+            "embeddingProvider": header.instrument.provider,
+            "thresholds": {name: {"op": ">=", "value": value} for name, value in cutoffs.items()},
+            EXT: header.to_json(),
+        },
+        "startedAt": header.started_at,
+        "contentCapture": "on" if header.content else "off",
+        # The answers were given before this run and are scored as they stand.
+        "execution": {"targetMode": "replayed", "stimulus": "suite"},
+    }
+
+
+def declared(plans: Sequence[MetricPlan]) -> list[dict[str, Any]]:
+    """Return the metric declarations, the share of passes last."""
+    metrics: list[dict[str, Any]] = [
+        {
+            "id": plan.id,
+            "kind": "score",
+            "direction": "higher_better",
+            "scale": "unbounded"
+            if plan.low is None or plan.high is None
+            else {"min": plan.low, "max": plan.high},
+            "unit": "percent" if plan.high == PERCENT else "similarity",
+            "description": plan.description,
+        }
+        for plan in plans
+    ]
+    rate = {
+        "id": PASS_RATE,
+        "kind": "rate",
+        "direction": "higher_better",
+        "scale": {"min": 0, "max": 1},
+    }
+    return [*metrics, rate]
+
+
+def summary_json(header: RunHeader, tallies: Sequence[MetricTally]) -> dict[str, Any]:
+    """Return summary.json: per metric the mean of its values and the share of passes."""
+    entries = []
+    for plan, tally in zip(header.metrics, tallies, strict=True):
+        states = {state.value: n for state, n in tally.states.items() if n}
+        entries.append(aef.summary_entry(plan.id, "score", plan.id, states, tally.values))
+        if plan.cutoff is not None:
+            entries.append(aef.summary_entry(PASS_RATE, "rate", plan.id, states))
+    return aef.summary_document(header.run_id, {LANE: entries})
+
+
+def default_place(run_id: str) -> Path:
+    """Return the run folder used when none is named, its parent made.
+
+    ``.closecall`` keeps itself out of version control, as pytest's cache does.
+
+    Raises
+    ------
+    OSError
+        It cannot be made here.
+    """
+    home = Path(".closecall")
+    (home / "runs").mkdir(parents=True, exist_ok=True)
+    if not os.access(home / "runs", os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(home / "runs"))
+    ignore = home / ".gitignore"
+    if not ignore.exists():
+        ignore.write_bytes(b"# Written by closecall.\n*\n")
+    return home / "runs" / run_id

@@ -1,0 +1,202 @@
+"""Checking a run folder from end to end, without believing anything it says of itself."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from closecall.errors import RunFolderError, UsageError
+from closecall.runs import files
+from closecall.runs.aef import FileDigest, seal_document
+from closecall.runs.reader import RunReader
+from closecall.runs.tally import EXACT_AGGREGATES, KINDS, PENDING, Tally
+from closecall.runs.values import MAX_PATH, require_plain, result_id, time_key
+from closecall.runs.wire import MAX_SEAL, Document
+
+MOST = 100
+"""Problems listed; further ones are counted."""
+_NEAR = 1e-9
+_MEMBERS = ("N", "n", "notMeasured", "sum", "sumSq", "value")
+
+
+def verify(run: RunReader) -> list[str]:
+    """Return the problems of a run folder, empty when all of it holds."""
+    found: list[str] = []
+    more = 0
+    for problem in _problems(run):
+        if len(found) < MOST:
+            found.append(problem)
+        else:
+            more += 1
+    return [*found, f"... and {more} more"] if more else found
+
+
+def _problems(run: RunReader) -> Iterator[str]:
+    try:
+        paths = files.all_files(run.path)
+    except RunFolderError as error:
+        yield str(error)
+        return
+    if not run.running:
+        stray = [path for path in paths if path in {files.WRITER, *files.STAGED}]
+        for path in sorted({*files.strangers(paths), *stray}):
+            yield f"{run.path / path}: does not belong in a closed run"
+    yield from _header_problems(run)
+    summary = _SummaryCheck(run)
+    yield from summary.problems
+    try:
+        yield from _line_problems(run, summary)
+        for _ in run.cases():
+            pass
+    except RunFolderError as error:
+        yield str(error)
+        return
+    yield from summary.compare()
+    if run.sealed:
+        yield from _seal_problems(run, paths)
+
+
+def _header_problems(run: RunReader) -> Iterator[str]:
+    place = run.path / files.RUN
+    try:
+        started = time_key(run.header.get("startedAt", ""))
+        if not run.running and time_key(run.header.get("endedAt", "")) < started:
+            yield f"{place}: the run ends before it starts"
+    except UsageError as error:
+        yield f"{place}: {error}"
+    times = Counter(metric["id"] for metric in run.metrics)
+    for twice in sorted(name for name, count in times.items() if count > 1):
+        yield f"{run.path / files.METRICS}: the metric {twice!r} is declared twice"
+    for metric in run.metrics:
+        if metric.get("kind") not in KINDS:
+            yield f"{run.path / files.METRICS}: {metric['id']!r} has no kind closecall knows"
+
+
+def _line_problems(run: RunReader, summary: _SummaryCheck) -> Iterator[str]:
+    declared = {metric["id"] for metric in run.metrics}
+    seen: set[str] = set()
+    for number, line in enumerate(run.results(), 1):
+        place = f"{run.path / files.RESULTS}:{number}"
+        trial = int(line["trial"]) if "trial" in line else None
+        expected = result_id(run.run_id, line["caseId"], line["path"], trial)
+        if line["resultId"] != expected:
+            yield f"{place}: resultId should be {expected}, is {line['resultId']}"
+        if expected in seen:
+            yield f"{place}: this case and path already have a result"
+        seen.add(expected)
+        if line["state"] == PENDING and not run.running:
+            yield f"{place}: pending in a closed run"
+        for score in line.get("scores", ()):
+            if score["metric"] not in declared:
+                yield f"{place}: the metric {score['metric']!r} is not declared"
+        summary.add(line)
+
+
+class _SummaryCheck:
+    """Recomputes every entry of a summary from the lines it is fed."""
+
+    def __init__(self, run: RunReader) -> None:
+        self.problems: list[str] = []
+        self._place = run.path / files.SUMMARY
+        self._entries: list[tuple[Document, str | None, Tally]] = []
+        self._by_path: dict[str, list[tuple[str | None, Tally]]] = defaultdict(list)
+        self._only_lane = True
+        kinds = {metric["id"]: metric.get("kind") for metric in run.metrics}
+        if run.summary is not None:
+            if run.summary.get("runId") != run.run_id:
+                self.problems.append(f"{self._place}: runId is not that of the run")
+            try:
+                self._plan(run.summary, kinds)
+            except (KeyError, TypeError, AttributeError, UsageError):
+                self.problems.append(f"{self._place}: lanes are not laid out as in AEF 1.x")
+
+    def _plan(self, summary: Document, kinds: dict[str, Any]) -> None:
+        lanes = summary["lanes"]
+        self._only_lane = len(lanes) == 1
+        seen: set[tuple[str, str, str]] = set()
+        for lane in lanes:
+            for entry in lane["metrics"]:
+                for name in (lane["lane"], entry["metric"], entry["path"]):
+                    require_plain(name, "a name in the summary", MAX_PATH)
+                key = (lane["lane"], entry["metric"], entry["path"])
+                if kinds.get(entry["metric"]) not in KINDS:
+                    self.problems.append(f"{self._place}: {entry['metric']!r} is not declared")
+                    continue
+                if key in seen:
+                    self.problems.append(f"{self._place}: {key} stands there twice")
+                seen.add(key)
+                tally = Tally(entry["metric"], kinds[entry["metric"]], entry["path"])
+                self._entries.append((entry, lane["lane"], tally))
+                self._by_path[entry["path"]].append((lane["lane"], tally))
+
+    def add(self, line: Document) -> None:
+        for lane, tally in self._by_path.get(line["path"], ()):
+            if line.get("lane") == lane or ("lane" not in line and self._only_lane):
+                tally.add(line)
+
+    def compare(self) -> Iterator[str]:
+        for entry, lane, tally in self._entries:
+            aggregate = entry.get("aggregate")
+            method = aggregate.get("method") if isinstance(aggregate, dict) else None
+            exact = method in EXACT_AGGREGATES
+            expected = tally.entry(aggregate=method if exact else None)
+            where = f"{self._place}: lane {lane}, {entry['metric']} at {entry['path']}"
+            for name in _MEMBERS:
+                unchecked = name == "value" and method is not None and not exact
+                if name in entry and not unchecked and not _same(name, entry, expected):
+                    yield f"{where}: {name} should be {expected.get(name)!r}, is {entry[name]!r}"
+            missing = [name for name in ("N", "n", "notMeasured", "value") if name not in entry]
+            if missing:
+                yield f"{where}: lacks {', '.join(missing)}"
+            if expected["n"] == 0 and entry.get("verdict") != "not_measured":
+                yield f"{where}: nothing was measured, but the verdict is {entry.get('verdict')!r}"
+
+
+def _same(name: str, entry: Document, expected: Document) -> bool:
+    stated, computed = entry[name], expected.get(name)
+    if name != "sumSq" or not isinstance(stated, int | float) or computed is None:
+        return bool(stated == computed)
+    return bool(abs(stated - computed) <= _NEAR * max(1.0, abs(computed)))
+
+
+def _seal_problems(run: RunReader, paths: list[str]) -> Iterator[str]:
+    place = run.path / files.SEAL
+    try:
+        seal = files.read_document(run.path, files.SEAL, MAX_SEAL)
+        stated = {str(s["name"]): s["digest"]["sha256"] for s in seal["subject"]}
+        sealed_at = seal["predicate"]["sealedAt"]
+        actual = {path: files.digest(run.path, path) for path in files.sealed_files(paths)}
+    except RunFolderError as error:
+        yield str(error)
+        return
+    except (KeyError, TypeError):
+        yield f"{place}: is not laid out as a seal"
+        return
+    if len(stated) != len(seal["subject"]):
+        yield f"{place}: names a file twice"
+    yield from _changed_files(run, stated, actual)
+    try:
+        expected = seal_document(run.header, actual, sealed_at)
+    except (KeyError, TypeError, AttributeError, UsageError):
+        yield f"{place}: cannot belong to this run: {files.RUN} is still open, or lacks members"
+        return
+    for name, value in expected["predicate"].items():
+        stated_value = seal["predicate"].get(name)
+        if name != "sealedBy" and stated_value != value:
+            yield f"{place}: {name} should be {value!r}, is {stated_value!r}"
+    for name in ("_type", "predicateType"):
+        if seal.get(name) != expected[name]:
+            yield f"{place}: {name} should be {expected[name]!r}, is {seal.get(name)!r}"
+
+
+def _changed_files(
+    run: RunReader, stated: dict[str, str], actual: dict[str, FileDigest]
+) -> Iterator[str]:
+    for path in sorted({*stated, *actual}):
+        if path not in actual:
+            yield f"{run.path / path}: is missing, the seal names it"
+        elif path not in stated:
+            yield f"{run.path / path}: was added after sealing"
+        elif stated[path] != actual[path].sha256:
+            yield f"{run.path / path}: was changed after sealing"

@@ -1,0 +1,112 @@
+"""One run being done, into memory or a folder, from its start or from where it was cut off."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from closecall.embedders.cached import CachedEmbedder
+from closecall.errors import RunFolderError
+from closecall.metrics.base import Metric
+from closecall.records import Case
+from closecall.runs import sinks
+from closecall.runs.aef import now_utc
+from closecall.runs.folder import RunFolder
+from closecall.runs.header import RunHeader
+from closecall.runs.record import Run
+from closecall.runs.results import CaseResult
+from closecall.runs.runner import Progress, run_cases
+from closecall.runs.same import changes
+from closecall.runs.stored import header_of, load_run, rebuild
+from closecall.runs.summary import RunTally
+
+
+class Work:
+    """One run being done: what to measure and with what."""
+
+    def __init__(
+        self,
+        header: RunHeader,
+        metrics: list[Metric],
+        embedder: CachedEmbedder,
+        progress: Progress | None,
+    ) -> None:
+        self.header, self.metrics, self.embedder = header, metrics, embedder
+        self.total = header.dataset.rows
+        self.progress = progress or (lambda _done, _total: None)
+        self.started = time.perf_counter()
+
+    def in_memory(self, cases: Iterable[Case]) -> Run:
+        """Do it and keep the results in memory."""
+        sink = sinks.MemorySink()
+        tally = RunTally(self.header.metrics)
+        self._go(cases, sink.add, tally)
+        header = msgspec.structs.replace(self.header, ended_at=now_utc())
+        return self._run(header, tally, None, lambda: iter(sink.rows))
+
+    def in_folder(self, cases: Iterable[Case], place: Path, *, resume: bool) -> Run:
+        """Do it and write the results to a folder as they come."""
+        if resume:
+            self._same_question(place)
+            folder = RunFolder.resume(place)
+        else:
+            folder = RunFolder.create(
+                place,
+                sinks.run_json(self.header),
+                sinks.declared(self.header.metrics),
+                paths=[plan.id for plan in self.header.metrics],
+            )
+        with folder:
+            tally = RunTally(self.header.metrics)
+            left = iter(cases)
+            rebuild(self.header, folder, islice(left, folder.done), tally)
+            self._go(left, sinks.FolderSink(folder, self.header).add, tally)
+            folder.close(summary=sinks.summary_json(self.header, tally.metrics))
+        finished = load_run(place, counts=False)
+        return self._run(finished.header, tally, place, finished.__iter__)
+
+    def _go(
+        self,
+        cases: Iterable[Case],
+        keep: Callable[[list[CaseResult]], None],
+        tally: RunTally,
+    ) -> None:
+        self.progress(tally.cases, self.total)
+
+        for rows in run_cases(cases, self.metrics, self.embedder):
+            keep(rows)
+            tally.add(rows)
+            self.progress(tally.cases, self.total)
+
+    def _same_question(self, place: Path) -> None:
+        """Refuse to mix two questions in one run; go on under the run's own id and start."""
+        before = header_of(place)
+        changed = changes(before, self.header)
+        if changed:
+            raise RunFolderError(
+                f"{place}: cannot go on, because this is no longer the run that was begun. "
+                f"Changed: {', and '.join(changed)}. Start a new run with another --aef DIR."
+            )
+        self.header = msgspec.structs.replace(
+            self.header, run_id=before.run_id, started_at=before.started_at, name=before.name
+        )
+
+    def _run(
+        self,
+        header: RunHeader,
+        tally: RunTally,
+        folder: Path | None,
+        rows: Callable[[], Iterator[CaseResult]],
+    ) -> Run:
+        return Run(
+            header=header,
+            metrics=tally.summaries(),
+            cases=tally.counts(header.dataset.bad_rows),
+            folder=folder,
+            duration_ms=(time.perf_counter() - self.started) * 1000,
+            _rows=rows,
+        )

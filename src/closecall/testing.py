@@ -1,0 +1,72 @@
+"""Public fakes for tests of code that uses closecall, or of your own metric.
+
+Nothing here needs a model or a network.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from closecall.embedders.base import Counted, Vectors
+from closecall.instrument import Instrument
+from closecall.records import Role, Tokens
+
+
+class HashEmbedder:
+    """An embedder whose vectors follow from the words of a text alone.
+
+    Each word (split at white space, lower case) adds a fixed pseudo-random unit vector, so texts
+    that share words are close, equal texts are equal, and results are the same everywhere. It
+    knows nothing of meaning.
+
+    Parameters
+    ----------
+    dims
+        Width of a vector.
+    on_embed
+        Called with the texts of every request; raise in it to play a failing embedder.
+    """
+
+    def __init__(
+        self,
+        dims: int = 64,
+        *,
+        model: str = "hash-words",
+        on_embed: Callable[[Sequence[str]], None] | None = None,
+    ) -> None:
+        self._instrument = Instrument(kind="test", model=model, provider="local", dims=dims)
+        self._on_embed = on_embed
+        self.texts: list[str] = []
+
+    @property
+    def instrument(self) -> Instrument:
+        """The identity of this embedder."""
+        return self._instrument
+
+    def embed(self, texts: Sequence[str], role: Role = Role.TEXT) -> Vectors:
+        """Return one unit vector a text: float32, (n, dims)."""
+        return self.embed_counted(texts, role).vectors
+
+    def embed_counted(self, texts: Sequence[str], role: Role = Role.TEXT) -> Counted:
+        """Like ``embed``, with one token a word."""
+        del role
+        if self._on_embed is not None:
+            self._on_embed(texts)
+        self.texts.extend(texts)
+        vectors = np.zeros((len(texts), self._instrument.dims))
+        tokens = []
+        for row, text in enumerate(texts):
+            words = text.lower().split() or [""]
+            for word in words:
+                vectors[row] += self._word(word)
+            tokens.append(Tokens(len(words), len(words)))
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return Counted((vectors / np.where(norms, norms, 1.0)).astype(np.float32), tokens)
+
+    def _word(self, word: str) -> np.ndarray:
+        seed = int.from_bytes(hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()[:8])
+        drawn = np.random.default_rng(seed).standard_normal(self._instrument.dims)
+        return drawn / float(np.linalg.norm(drawn))

@@ -1,0 +1,217 @@
+"""``closecall cache`` as a person types it."""
+
+import json
+import re
+import types
+from datetime import UTC, datetime
+
+import pytest
+from cache_data import TEXTS, check, instrument, rows
+from click.testing import CliRunner
+
+from closecall.cache import VectorCache, cache_path
+from closecall.cli import cache as module
+from closecall.cli.cache import command
+from closecall.embedders import registry
+from closecall.errors import ConfigurationError, UnknownNameError, UsageError
+
+
+@pytest.fixture
+def run():
+    def typed(*arguments, **options):
+        return CliRunner().invoke(command, arguments, prog_name="closecall cache", **options)
+
+    return typed
+
+
+@pytest.fixture
+def store():
+    """The file the commands use, with 60 vectors."""
+    path = cache_path()
+    with VectorCache(path) as cache:
+        cache.put_many(instrument(), rows(instrument(), TEXTS))
+    return path
+
+
+@pytest.fixture
+def embedder(monkeypatch):
+    """What ``load_embedder`` returns, and the arguments it was called with."""
+    calls = []
+
+    def load(spec=None, *, window="chunk"):
+        calls.append((spec, window))
+        return types.SimpleNamespace(instrument=instrument(window=window))
+
+    monkeypatch.setattr(registry, "load_embedder", load)
+    return calls
+
+
+@pytest.mark.parametrize("name", ["", "info", "prune", "clear", "explain"])
+def test_help_shows_an_example(run, name):
+    out = run(*filter(None, [name]), "--help").output
+    assert "Example:\n" in out
+    assert f"closecall cache {name}".strip() in out.split("Example:")[1]
+
+
+@pytest.mark.parametrize("name", ["info", "prune", "clear", "explain"])
+def test_every_command_takes_json_and_a_folder(run, name):
+    out = run(name, "--help").output
+    assert "--json" in out
+    assert "--cache-dir" in out
+
+
+def test_info(run, store):
+    out = run("info").output
+    assert str(store) in out
+    assert "60 vectors" in out
+    assert re.search(r"[0-9a-f]{12}  tiny \(local\): 60 vectors, 5.8 kB, last used 2", out)
+
+
+def test_info_json(run, store):
+    found = json.loads(run("info", "--json").output)
+    assert found["path"] == str(store)
+    assert found["rows"] == 60
+    assert found["instruments"][0]["digest"] == instrument().digest
+
+
+def test_info_of_another_folder(run, store, tmp_path):
+    out = run("info", "--cache-dir", str(tmp_path / "x")).output
+    assert "nothing stored yet" in out
+    assert not (tmp_path / "x").exists()
+
+
+def test_info_says_what_was_set_aside(run, store):
+    store.write_bytes(b"nothing that a database would hold" * 50)
+    result = run("info")
+    assert result.exit_code == 0
+    assert "set aside as" in result.stderr
+    assert "set aside: " in result.stdout
+
+
+def test_prune_by_size(run, store):
+    with VectorCache(store) as cache:
+        cache.put_many(instrument(), rows(instrument(), [f"more {n}" for n in range(2000)]))
+    done = json.loads(run("prune", "--max-size", "200kB", "--json").output)
+    assert 0 < done["rows_left"] < 2060
+    assert store.stat().st_size <= 200_000
+
+
+def test_prune_by_age_and_model(run, store):
+    assert "dropped 0 vectors, 60 left" in run("prune", "--older-than", "30d").output
+    assert "dropped 60 vectors, 0 left" in run("prune", "--model", "tiny").output
+    assert isinstance(run("prune", "--model", "huge").exception, UnknownNameError)
+
+
+def test_prune_of_nothing_in_particular(run):
+    result = run("prune")
+    assert result.exit_code == 2
+    assert "--max-size 500MB" in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("500MB", 500_000_000),
+        ("2GiB", 2 * 2**30),
+        ("1.5 kb", 1500),
+        ("77", 77),
+        ("0", 0),
+        ("1TB", 10**12),
+        ("12b", 12),
+    ],
+)
+def test_sizes(text, count):
+    assert module.size(text) == count
+
+
+@pytest.mark.parametrize(("text", "days"), [("30d", 30), ("8w", 56), ("45", 45), ("0d", 0)])
+def test_ages(text, days):
+    assert module.age(text) == days
+
+
+@pytest.mark.parametrize("bad", ["", "-5MB", "5 bananas", "MB", "1e9", "5m", "٣٠"])
+def test_sizes_and_ages_that_are_none(run, bad):
+    for option in ("--max-size", "--older-than"):
+        result = run("prune", f"{option}={bad}")
+        assert result.exit_code == 2
+        assert "write it like" in result.output
+
+
+def test_clear_asks_nobody_without_a_terminal(run, store):
+    result = run("clear")
+    assert result.exit_code == 2
+    assert "closecall cache clear --yes" in result.output
+    with VectorCache(store) as cache:
+        assert check(cache, instrument(), TEXTS) == 60
+
+
+@pytest.mark.parametrize(("answer", "left"), [("n\n", 60), ("y\n", 0)])
+def test_clear_asks_at_a_terminal(run, store, monkeypatch, answer, left):
+    monkeypatch.setattr(module, "_someone_is_there", lambda: True)
+    run("clear", input=answer)
+    with VectorCache(store) as cache:
+        assert check(cache, instrument(), TEXTS) == left
+
+
+def test_clear(run, store):
+    assert "dropped 60 vectors, 0 left" in run("clear", "--yes").output
+    with VectorCache(store) as cache:
+        assert check(cache, instrument(), TEXTS) == 0
+
+
+def test_a_folder_that_cannot_be_used_is_an_error(run, tmp_path):
+    cache_path(tmp_path).mkdir()
+    error = run("info", "--cache-dir", str(tmp_path)).exception
+    assert isinstance(error, ConfigurationError)
+    assert str(tmp_path) in str(error)
+
+
+def test_explain_a_hit(run, store, embedder):
+    out = run("explain", TEXTS[0]).output
+    assert "text as text under tiny" in out
+    assert "hit, 27 of 28 tokens seen" in out
+    assert "text as query under tiny" in out, "a role with a prefix of its own is told apart"
+    assert "as document" not in out
+    assert embedder == [(None, "chunk")]
+
+
+def test_explain_a_miss_names_what_changed(run, store, embedder):
+    out = run("explain", TEXTS[0], "--role", "text", "--window", "truncate", "--embedder", "x")
+    assert "miss" in out.output
+    assert "window: stored 'chunk', asked 'truncate'" in out.output
+    assert f"last used {datetime.now(UTC):%Y}" in out.output
+    assert embedder == [("x", "truncate")]
+
+
+def test_explain_json(run, store, embedder):
+    found = json.loads(run("explain", TEXTS[0], "--role", "query", "--json").output)
+    (one,) = found["texts"]
+    assert (one["name"], one["hit"], one["role"]) == ("text", False, "query")
+    assert one["others"][0]["differences"] == [
+        {"field": "role", "stored": "text", "asked": "query"}
+    ]
+
+
+def test_explain_a_case(run, store, embedder, tmp_path):
+    file = tmp_path / "cases.jsonl"
+    rows_ = [
+        {"id": "a", "input": "Where is it?", "response": "No idea."},
+        {"id": "b", "input": "Where is it?", "response": TEXTS[1], "references": [TEXTS[2], "x"]},
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows_), encoding="utf-8")
+    found = json.loads(run("explain", "--case", f"{file}:b", "--role", "text", "--json").output)
+    assert [(one["name"], one["hit"]) for one in found["texts"]] == [
+        ("input", False),
+        ("response", True),
+        ("references[0]", True),
+        ("references[1]", False),
+    ]
+    assert isinstance(run("explain", "--case", f"{file}:c").exception, UsageError)
+    assert isinstance(run("explain", "--case", "nothing").exception, UsageError)
+
+
+@pytest.mark.parametrize("arguments", [[], ["text", "--case", "f:1"]])
+def test_explain_takes_one_of_two(run, arguments):
+    result = run("explain", *arguments)
+    assert result.exit_code == 2
+    assert "either a TEXT or --case" in result.output

@@ -1,0 +1,72 @@
+"""Numbers and hostile texts in words."""
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from closecall.report.words import narrow, number, plural, rate, shorten, visible
+
+
+def test_a_rate_carries_its_counts():
+    assert rate(3, 8) == "3 / 8 (37.5 %)"
+    assert rate(1200, 3600) == "1,200 / 3,600 (33.3 %)"
+    assert rate(0, 0) == "0 / 0"
+
+
+def test_no_number_is_a_dash():
+    assert number(None) == "-"
+    assert number(0.0, 1) == "0.0"
+
+
+def test_plural():
+    assert (plural(1, "case"), plural(0, "case"), plural(1500, "case")) == (
+        "1 case",
+        "0 cases",
+        "1,500 cases",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain é 日本 🎈", "plain é 日本 🎈"),
+        ("\x1b[31m", "\\x1b[31m"),
+        ("a\rb", "a\\x0db"),
+        ("a\r\nb\x00", "a\nb\\x00"),
+        ("a\u00a0b", "a b"),
+        ("a\u202eb\u200b", "a\\u202eb\\u200b"),
+        ("\ud800", "\\ud800"),
+        ("line\nand\ttab", "line\nand\ttab"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_spelt(text, shown):
+    assert visible(text) == shown
+
+
+@given(st.text())
+def test_nothing_invisible_is_left(text):
+    assert all(char.isprintable() or char in "\n\t" for char in visible(text))
+
+
+@given(st.text(), st.integers(8, 60))
+def test_shortened_texts_fit_and_a_cut_is_marked(text, width):
+    line = shorten(text, width)
+    assert len(line) <= width
+    assert "\n" not in line
+    whole = " ".join(visible(text).split())
+    assert line == whole or line.endswith("…")
+
+
+def test_a_huge_text_is_not_read_to_its_end():
+    assert shorten("word " * 1_000_000, 20) == "word word word word…"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "lacks"),
+    [("utf-8", False), ("UTF8", False), ("utf-8-sig", False), ("ascii", True), ("cp1252", True)],
+)
+def test_which_encodings_lack_characters(encoding, lacks):
+    assert narrow(io.TextIOWrapper(io.BytesIO(), encoding=encoding)) is lacks
+    assert narrow(io.StringIO()) is False

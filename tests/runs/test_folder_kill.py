@@ -1,0 +1,54 @@
+"""A writer killed at any moment, as a power switch or an impatient person does it."""
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from folder_helpers import content, finished
+
+from closecall.runs.reader import open_run
+
+ROUNDS = 24
+CASES = 400
+WRITER = Path(__file__).parent / "folder_writer.py"
+
+
+def start(place, seed):
+    return subprocess.Popen(
+        [sys.executable, str(WRITER), str(place), str(CASES), str(seed)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_killed_again_and_again_it_ends_as_if_it_never_was(tmp_path):
+    expected = content(finished(tmp_path / "whole", CASES, batch=50))
+    chance, place, killed = random.Random(20), tmp_path / "0", 0
+    for round_number in range(ROUNDS):
+        writer = start(place, round_number)
+        with writer:
+            line = writer.stdout.readline()
+            done = int(line) if line.strip() else None
+            time.sleep(chance.random() * 0.02)
+            writer.kill()
+            errors = writer.stderr.read()
+        if open_run(place).header["status"] == "completed":  # even if it was killed after that
+            assert content(place) == expected
+            place = tmp_path / str(round_number + 1)
+            continue
+        killed += 1
+        assert writer.returncode != 0
+        assert not errors, errors.decode()
+        assert done is not None
+        kept = (place / "results.ndjson").read_bytes()
+        assert expected["results.ndjson"].startswith(kept)
+        # Nothing that was there when the process started is ever lost.
+        assert kept.count(b"\n") >= 2 * done
+    with start(place, ROUNDS) as last:
+        errors = last.stderr.read()
+    assert last.returncode == 0, errors.decode()
+    assert killed >= 3
+    assert content(place) == expected
+    assert open_run(place).verify() == []

@@ -1,0 +1,80 @@
+"""The README's commands and its Python are run as they stand."""
+
+import contextlib
+import io
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from closecall.cli import run
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+
+
+def test_the_two_set_up_commands_are_there():
+    first, second = blocks("sh")[:2]
+    assert first.strip() == "pip install . && closecall demo"
+    assert second.strip() == "pip install '.[test]' && pytest"
+
+
+def test_every_closecall_command_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    commands = [line for block in blocks("sh") for line in block.splitlines()]
+    ours = [line.split("&& ")[-1] for line in commands if "closecall " in line]
+    assert len(ours) >= 8
+    for line in ours:
+        code = run(shlex.split(line)[1:])
+        said = capsys.readouterr()
+        # The demo's cases are labelled, and a cutoff of 70 fails some of them.
+        assert code == (1 if " eval " in line else 0), f"{line}\n{said.out}\n{said.err}"
+
+
+def test_the_python_example_runs_and_prints_a_verdict(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (example,) = blocks("python")
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(example, "README.md", "exec"), {})
+    assert re.search(
+        r"^refund-1 (passed|failed) .*cutoff chosen by you", out.getvalue(), re.MULTILINE
+    )
+    assert "of 1" in out.getvalue()
+
+
+def test_the_example_line_is_what_score_prints(capsys):
+    command = next(
+        line for block in blocks("sh") for line in block.splitlines() if " score " in line
+    )
+    (line,) = [block.strip() for block in blocks("text") if "passed:" in block]
+    assert run(shlex.split(command)[1:]) == 0
+    assert capsys.readouterr().out.strip() == line
+
+
+@pytest.mark.parametrize(
+    "row", re.findall(r"^\| (\d+) \| ", README.read_text(encoding="utf-8"), re.MULTILINE)
+)
+def test_each_exit_code_of_the_readme_is_one_the_code_can_return(row):
+    from closecall import cli, errors
+    from closecall.runs import summary
+
+    codes = {
+        0,
+        cli.EXIT_INTERNAL,
+        cli.EXIT_INTERRUPTED,
+        summary.EXIT_FAILED,
+        summary.EXIT_UNMEASURED,
+    }
+    codes |= {
+        c.exit_code
+        for c in vars(errors).values()
+        if isinstance(c, type) and hasattr(c, "exit_code")
+    }
+    assert int(row) in codes
