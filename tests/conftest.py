@@ -1,13 +1,26 @@
 """Fixtures every test may use, and the two rules of the suite: no network, no touched home."""
 
+import importlib.util
 import os
-import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
+GUARD = Path(__file__).resolve().parent / "guard"
+
+
+def _guard():
+    """Load the guard by its place: an installation may have a sitecustomize of its own."""
+    spec = importlib.util.spec_from_file_location("network_guard", GUARD / "sitecustomize.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+guard = _guard()
 
 
 @pytest.fixture(scope="session")
@@ -33,21 +46,63 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
 
 
 @pytest.fixture(autouse=True)
-def _no_network(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch):
-    """Connecting or resolving a name fails, except on the loopback in tests marked for it."""
+def no_network(
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+    _own_folders,
+):
+    """Connecting or resolving a name fails, except on the loopback in tests marked for it.
+
+    Tries are noted, here and in child processes, so that swallowing the error does not help.
+    """
+    notes = tmp_path_factory.mktemp("guard") / "tries"
     loopback = request.node.get_closest_marker("loopback") is not None
-    connect, getaddrinfo = socket.socket.connect, socket.getaddrinfo
+    path = [str(GUARD), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
+    monkeypatch.setenv(guard.NOTES, str(notes))
+    if loopback:
+        monkeypatch.setenv(guard.LOOPBACK_ALLOWED, "1")
+    guard.watched.update(notes=str(notes), loopback=loopback)
+    yield notes
+    guard.watched.update(notes=None)
+    if notes.exists():
+        pytest.fail(f"a test used the network: {notes.read_text(encoding='utf-8')}")
 
-    def guarded_connect(self, address):
-        if loopback and isinstance(address, tuple) and address[0] in LOOPBACK:
-            return connect(self, address)
-        raise AssertionError(f"a test tried to connect to {address!r}")
 
-    def guarded_getaddrinfo(host, *args, **kwargs):
-        if loopback and host in LOOPBACK:
-            return getaddrinfo(host, *args, **kwargs)
-        raise AssertionError(f"a test tried to resolve {host!r}")
+@pytest.fixture
+def unprivileged(tmp_path: Path):
+    """Run the command line as a user who may not look into ``tmp_path``; return what came of it.
 
-    monkeypatch.setattr(socket.socket, "connect", guarded_connect)
-    monkeypatch.setattr(socket.socket, "connect_ex", guarded_connect)
-    monkeypatch.setattr(socket, "getaddrinfo", guarded_getaddrinfo)
+    It runs twice: first with all rights, so that every module is loaded by then.
+    """
+    if os.name != "posix":
+        pytest.skip("takes away rights as POSIX does")
+    code = """
+import contextlib, io, os, sys
+from closecall.cli import run
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    run(sys.argv[2:])
+os.chmod(sys.argv[1], 0)
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+sys.exit(run(sys.argv[2:]))
+"""
+
+    def call(*args: object, **variables: str):
+        try:
+            return subprocess.run(
+                [sys.executable, "-c", code, str(tmp_path), *map(str, args)],
+                check=False,
+                capture_output=True,
+                encoding="utf-8",
+                env={**os.environ, **variables},
+                cwd="/",
+                timeout=120,
+            )
+        finally:
+            tmp_path.chmod(0o700)
+
+    return call

@@ -16,7 +16,10 @@ def test_it_is_an_embedder_that_counts_tokens():
     embedder = HashEmbedder()
     assert isinstance(embedder, Embedder)
     assert isinstance(embedder, CountingEmbedder)
-    assert embedder.embed_counted(["two words", ""]).tokens == [Tokens(2, 2), Tokens(1, 1)]
+    assert embedder.embed_counted(["two words", ""]).tokens == [
+        Tokens(2, 2, own=2),
+        Tokens(1, 1, own=1),
+    ]
 
 
 def test_unit_vectors_in_the_order_asked():

@@ -37,16 +37,20 @@ def test_every_closecall_command_of_the_readme_runs(tmp_path, monkeypatch, capsy
         assert code == (1 if " eval " in line else 0), f"{line}\n{said.out}\n{said.err}"
 
 
-def test_the_python_example_runs_and_prints_a_verdict(monkeypatch, tmp_path):
+def test_the_python_examples_run_and_print_verdicts(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    (example,) = blocks("python")
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(compile(example, "README.md", "exec"), {})
-    assert re.search(
-        r"^refund-1 (passed|failed) .*cutoff chosen by you", out.getvalue(), re.MULTILINE
-    )
-    assert "of 1" in out.getvalue()
+    assert run(["demo", "--save", "answers.jsonl"]) == 0
+    said = []
+    for example in blocks("python"):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(example, "README.md", "exec"), {})
+        said.append(out.getvalue())
+    promise, first, own = said
+    assert re.search(r"^accept from [\d.]+ on: (\d+) of \d+ .*\n.*\(\1 allowed\)", promise)
+    assert re.search(r"^refund-1 (passed|failed) .*cutoff chosen by you", first, re.MULTILINE)
+    assert "of 1" in first
+    assert own == "False\n1 of 1\n"
 
 
 def test_the_example_line_is_what_score_prints(capsys):

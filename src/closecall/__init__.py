@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from closecall.metrics.registry import load_metric
     from closecall.records import Case, Label, Measured, Measurement, Role, State, Unmeasured
+    from closecall.report.formats import save_report
     from closecall.runs.evaluate import evaluate, load_run, resume
     from closecall.runs.record import Run
     from closecall.runs.results import CaseResult, MetricResult
@@ -69,6 +70,7 @@ _HOMES = {
         "State",
         "Unmeasured",
     ),
+    "closecall.report.formats": ("save_report",),
     "closecall.runs.evaluate": ("evaluate", "load_run", "resume"),
     "closecall.runs.record": ("Run",),
     "closecall.runs.results": ("CaseResult", "MetricResult"),
@@ -120,6 +122,7 @@ __all__ = [
     "manhattan_distance",
     "open_dataset",
     "resume",
+    "save_report",
     "similarities",
     "top_k",
 ]

@@ -14,6 +14,9 @@ import msgspec
 
 from closecall.records import Role
 
+TEST_KIND = "test"
+"""The kind of instruments that stand in for a model in tests."""
+
 CHUNK = "chunk"
 TRUNCATE = "truncate"
 REFUSE = "error"

@@ -15,6 +15,20 @@ JSON = Any
 """A value ``json`` can write: str, int, finite float, bool, None, list or dict of these."""
 
 
+def is_whole_text(text: str) -> bool:
+    """Return whether a text can be written as UTF-8: it holds no surrogate without its other half.
+
+    Tokenizers, files and hashes take UTF-8 only, so no other text can be read, kept or embedded.
+    """
+    if text.isascii():
+        return True
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 class Label(StrEnum):
     """What a person said of a response."""
 
@@ -79,17 +93,27 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 class Tokens(msgspec.Struct, frozen=True):
     """How much of a text the model saw: ``seen`` of ``total`` tokens, special tokens included.
 
-    ``windows`` is the number of windows the text was read in.
+    ``windows`` is the number of windows the text was read in. ``own`` counts the tokens seen that
+    are the text's own, without special tokens and prefix, and ``unknown`` those of them outside
+    the model's vocabulary: the model reads them all as one and the same token. Both are 0 where
+    an embedder does not report them.
     """
 
     seen: int
     total: int
     windows: int = 1
+    own: int = 0
+    unknown: int = 0
 
     @property
     def truncated(self) -> bool:
         """Whether part of the text was not seen."""
         return self.seen < self.total
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether the model knows no token of the text, so that its vector says nothing of it."""
+        return 0 < self.own <= self.unknown
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from closecall.embedders.base import Counted, Vectors
-from closecall.instrument import Instrument
+from closecall.instrument import TEST_KIND, Instrument
 from closecall.records import Role, Tokens
 
 
@@ -37,7 +37,7 @@ class HashEmbedder:
         model: str = "hash-words",
         on_embed: Callable[[Sequence[str]], None] | None = None,
     ) -> None:
-        self._instrument = Instrument(kind="test", model=model, provider="local", dims=dims)
+        self._instrument = Instrument(kind=TEST_KIND, model=model, provider="local", dims=dims)
         self._on_embed = on_embed
         self.texts: list[str] = []
 
@@ -62,7 +62,7 @@ class HashEmbedder:
             words = text.lower().split() or [""]
             for word in words:
                 vectors[row] += self._word(word)
-            tokens.append(Tokens(len(words), len(words)))
+            tokens.append(Tokens(len(words), len(words), own=len(words)))
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return Counted((vectors / np.where(norms, norms, 1.0)).astype(np.float32), tokens)
 

@@ -48,7 +48,9 @@ for step in itertools.count():
 
 def start(script, path, *arguments):
     environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join([str(HERE), *(p for p in sys.path if p)])
+        "PYTHONPATH": os.pathsep.join(
+            [str(HERE), os.environ["PYTHONPATH"], *(p for p in sys.path if p)]
+        )
     }
     return subprocess.Popen(
         [sys.executable, "-W", "error", "-c", script, str(path), *map(str, arguments)],

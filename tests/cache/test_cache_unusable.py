@@ -18,12 +18,18 @@ from closecall.errors import ConfigurationError
 HERE = Path(__file__).parent
 
 
+def guarded():
+    """Variables that let a child import what this process can, under the guard of the suite."""
+    path = [str(HERE), os.environ["PYTHONPATH"], *(p for p in sys.path if p)]
+    guard = {k: v for k, v in os.environ.items() if k.startswith("CLOSECALL_TEST_GUARD")}
+    return guard | {"PYTHONPATH": os.pathsep.join(path)}
+
+
 def python(code, **environment):
     """Run code in a process of its own with nothing but these variables; return its output."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
-        env={"PYTHONPATH": os.pathsep.join([str(HERE), *(p for p in sys.path if p)])}
-        | environment,
+        env=guarded() | environment,
         capture_output=True,
         text=True,
         timeout=60,

@@ -2,7 +2,9 @@
 
 import json
 import re
+import sqlite3
 import types
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -199,13 +201,13 @@ def test_explain_a_case(run, store, embedder, tmp_path):
         {"id": "b", "input": "Where is it?", "response": TEXTS[1], "references": [TEXTS[2], "x"]},
     ]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows_), encoding="utf-8")
-    found = json.loads(run("explain", "--case", f"{file}:b", "--role", "text", "--json").output)
+    found = json.loads(run("explain", "--case", f"{file}:b", "--json").output)
     assert [(one["name"], one["hit"]) for one in found["texts"]] == [
-        ("input", False),
-        ("response", True),
         ("references[0]", True),
         ("references[1]", False),
+        ("response", True),
     ]
+    assert found["absent"] == {}
     assert isinstance(run("explain", "--case", f"{file}:c").exception, UsageError)
     assert isinstance(run("explain", "--case", "nothing").exception, UsageError)
 
@@ -215,3 +217,88 @@ def test_explain_takes_one_of_two(run, arguments):
     result = run("explain", *arguments)
     assert result.exit_code == 2
     assert "either a TEXT or --case" in result.output
+
+
+@pytest.fixture
+def context_case(tmp_path):
+    """A case with two passages, in columns that must be named."""
+    file = tmp_path / "cases.jsonl"
+    row = {"id": "a", "ask": "Where is it?", "bot": TEXTS[0], "found": [TEXTS[1], TEXTS[2]]}
+    file.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    columns = ("input=ask", "response=bot", "context=found")
+    return [f"--case={file}:a", *(f"--map={column}" for column in columns)]
+
+
+def test_explain_a_case_looks_for_what_a_metric_embeds(run, store, embedder, context_case):
+    """Passages are joined and embedded as one text; that vector decides."""
+    arguments = ("explain", *context_case, "-m", "embed_response_context", "--json")
+    found = json.loads(run(*arguments).output)["texts"]
+    wanted = [("context", False), ("response", True), ("context[0]", True), ("context[1]", True)]
+    assert [(one["name"], one["hit"]) for one in found] == wanted
+    with VectorCache(store) as cache:
+        cache.put_many(instrument(), rows(instrument(), [f"{TEXTS[1]}\n{TEXTS[2]}"]))
+    assert all(one["hit"] for one in json.loads(run(*arguments).output)["texts"])
+
+
+def test_explain_a_case_takes_the_roles_from_the_metrics(run, store, embedder, context_case):
+    names = "embed_query_context,embed_answer_similarity"
+    found = json.loads(run("explain", *context_case, "-m", names, "--json").output)
+    assert [(one["name"], one["role"]) for one in found["texts"]] == [
+        ("input", "query"),
+        ("context", "text"),
+        ("context[0]", "text"),
+        ("context[1]", "text"),
+    ]
+    assert found["absent"] == {"embed_answer_similarity": "the case's reference is missing"}
+    said = run("explain", *context_case, "-m", names).output
+    assert "input as query under tiny" in said
+    assert "embed_answer_similarity: embeds nothing: the case's reference is missing" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("text", "-m", "embed_query_context"), "are for --case"),
+        (("text", "--map", "response=bot"), "are for --case"),
+        (("--case", "f:1", "--role", "query"), "--role is for a TEXT"),
+    ],
+)
+def test_explain_refuses_options_that_have_no_effect(run, arguments, said):
+    result = run("explain", *arguments)
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+EVIL = "\x1b[31mred"
+
+
+def test_what_the_file_says_is_shown_not_obeyed(run, store, embedder):
+    evil = instrument(model=EVIL, provider=EVIL)
+    with VectorCache(store) as cache:
+        cache.put_many(evil, rows(evil, ["only there"]))
+    for arguments in (("info",), ("explain", "only there", "--role", "text")):
+        result = run(*arguments, color=True)
+        assert "\\x1b[31mred" in result.output
+        assert "\x1b" not in result.output
+
+
+def test_what_a_foreign_schema_says_is_shown_not_obeyed(run, store):
+    with closing(sqlite3.connect(store, isolation_level=None)) as connection:
+        connection.execute(f'CREATE TABLE "{EVIL}"(a)')
+    result = run("info", color=True)
+    assert "table \\x1b[31mred" in result.stderr
+    assert "\x1b" not in result.output + result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["info"], ["prune", "--max-size", "1MB"], ["clear", "--yes"], ["explain", "a text"]],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_folder_that_may_not_be_looked_into_is_an_error_with_its_reason(
+    arguments, unprivileged, tmp_path
+):
+    said = unprivileged("cache", *arguments, "--cache-dir", tmp_path / "cache")
+    assert said.returncode == 3, said.stderr
+    assert f"cannot use {cache_path(tmp_path / 'cache')} (Permission denied)" in said.stderr
+    assert "--cache-dir" in said.stderr

@@ -4,6 +4,8 @@ import os
 
 import pytest
 
+from closecall.cli import COMMANDS
+
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_script_of_each_shell(cli, shell):
@@ -21,7 +23,7 @@ def test_no_shell_need_be_installed_to_print_its_script(process):
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
-        ("closecall ", {"score", "eval", "demo", "models", "cache", "doctor", "completion"}),
+        ("closecall ", {*COMMANDS}),
         ("closecall ev", {"eval"}),
         ("closecall models ", {"list", "info", "add", "verify"}),
         ("closecall eval --format ", {"table", "json", "csv", "markdown", "junit"}),

@@ -68,3 +68,12 @@ def test_demo_says_where_it_cannot_save(cli):
     said = cli("demo", "--save", "no/such/folder.jsonl")
     assert said.code == 2
     assert "cannot write" in said.err
+
+
+def test_save_never_replaces_a_file_and_says_what_it_writes(cli, tmp_path):
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text("precious", encoding="utf-8")
+    said = cli("demo", "--save", mine)
+    assert (said.code, mine.read_text(encoding="utf-8")) == (2, "precious")
+    assert "is there already" in said.err
+    assert cli("demo", "--save", tmp_path / "cases.csv").code == 2

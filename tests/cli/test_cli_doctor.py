@@ -1,6 +1,8 @@
 """``closecall doctor``: does this installation work?"""
 
 import contextlib
+import json
+import re
 import socket
 
 from closecall._version import __version__
@@ -93,3 +95,21 @@ def test_a_switched_off_cache_is_no_fault(cli, monkeypatch):
     said = cli("doctor", "--json")
     assert said.code == 0
     assert "switched off" in checks(said)["vector cache"]["found"]
+
+
+def test_every_package_the_installation_needs_is_listed(cli):
+    from importlib.metadata import requires
+
+    needed = [r for r in requires("closecall") if "extra ==" not in r]
+    assert len(needed) > 5
+    said = cli("doctor")
+    for requirement in needed:
+        assert re.search(rf"\b{re.match(r'[a-z]+', requirement)[0]} \d", said.out), requirement
+
+
+def test_a_folder_that_may_not_be_looked_into_is_found(unprivileged, tmp_path):
+    said = unprivileged("doctor", "--json", CLOSECALL_CACHE_DIR=str(tmp_path / "a" / "b"))
+    assert said.returncode == 3, said.stderr
+    (check,) = (one for one in json.loads(said.stdout) if one["name"] == "vector cache")
+    assert not check["ok"]
+    assert check["found"] == f"{tmp_path / 'a' / 'b'} cannot be written: Permission denied"

@@ -54,7 +54,9 @@ def test_bad_rows_stop_the_run_or_are_left_out_and_counted(cli, write, passing):
     assert re.search(r"cases\.jsonl:2: \w+", said.err)
     skipped = cli("eval", path, "--no-aef", "--on-bad-row", "skip")
     assert skipped.code == 11
-    assert "1 row of the file could not be read and were skipped" in " ".join(skipped.out.split())
+    assert "1 row of the file could not be read and left out; the first problems:" in " ".join(
+        skipped.out.split()
+    )
 
 
 def test_metrics_comma_separated_and_repeated(cli, write, passing):
@@ -79,7 +81,7 @@ def test_cutoffs_by_metric(cli, write, failing):
     )  # fmt: skip
     assert said.code == 0
     assert [m["cutoff"] for m in said.json["metrics"]] == [1.0, 0.1]
-    assert {m["cutoff_source"] for m in said.json["metrics"]} == {"chosen"}
+    assert {m["cutoffSource"] for m in said.json["metrics"]} == {"chosen"}
 
 
 @pytest.mark.parametrize(
@@ -277,6 +279,75 @@ def test_an_interrupted_run_goes_on_where_it_stopped(cli, interrupted):
     assert said.out.count("\n") == 8
 
 
+BROKEN = """
+import sys
+from closecall import errors
+from closecall.cli import run
+from closecall.runs import runner
+runner.BATCH_CASES = 2
+def broken(size):
+    made = runner.batched
+    def batched(cases, most, chars):
+        for number, batch in enumerate(made(cases, most, chars)):
+            if number == size:
+                raise getattr(errors, sys.argv[1])("the disk is full")
+            yield batch
+    runner.batched = batched
+broken(int(sys.argv[2]))
+sys.exit(run(sys.argv[3:]))
+"""
+
+
+@pytest.mark.parametrize(("error", "code"), [("ConfigurationError", 3), ("RunFolderError", 4)])
+def test_a_run_that_an_error_stops_says_how_to_go_on(error, code, process, cli, write):
+    path = write(*({"id": str(i), "response": "a", "reference": "a"} for i in range(7)))
+    said = process(error, 2, "eval", path, "--aef", "run", code=BROKEN)
+    assert said.returncode == code, said.stderr
+    assert b"Go on with: closecall eval --resume run" in said.stderr
+    assert b"the disk is full" in said.stderr
+    again = process(error, 1, "eval", "--resume", "run", code=BROKEN)
+    assert b"Go on with: closecall eval --resume run" in again.stderr
+    assert cli("eval", "--resume", "run").code == 0
+
+
+def test_an_error_before_any_result_gives_no_such_hint(process, write, passing, cli):
+    path = write(passing)
+    said = process("RunFolderError", 0, "eval", path, "--aef", "run", code=BROKEN)
+    assert said.returncode == 4
+    assert b"Go on with" not in said.stderr
+    cli("eval", path, "--aef", "other")
+    assert "Go on with" not in cli("eval", path, "--aef", "other").err
+
+
+def old_runs(count):
+    for number in range(count):
+        Path(f".closecall/runs/run-20200101T000000Z-{number:08x}").mkdir(parents=True)
+
+
+def test_many_runs_in_the_default_place_are_told_once_and_kept(cli, write, passing):
+    path = write(passing)
+    old_runs(49)
+    assert "rm -r" not in cli("eval", path).err
+    said = cli("eval", path)
+    place = Path(".closecall", "runs")
+    assert said.err.count("rm -r") == 2
+    (line,) = (line for line in said.err.splitlines() if "rm -r" in line)
+    assert line.startswith("closecall: 51 run folders")
+    assert f"rm -r {place / 'run-20200101T000000Z-00000000'} " in line
+    assert line.endswith(f"rm -r {place}")
+    assert len(list(place.iterdir())) == 51
+    for options in (("-q",), ("--no-aef",), ("--aef", "mine")):
+        assert "rm -r" not in cli("eval", path, *options).err
+
+
+def test_a_place_for_the_report_that_may_not_be_looked_into(
+    unprivileged, write, passing, tmp_path
+):
+    said = unprivileged("eval", write(passing), "--no-aef", "-o", tmp_path / "sub" / "report.json")
+    assert said.returncode == 2, said.stderr
+    assert "cannot write" in said.stderr
+
+
 @pytest.mark.parametrize(
     "option",
     [
@@ -336,3 +407,64 @@ def test_a_finished_run_is_reported_again_and_not_touched(cli, write, passing, f
     assert (said.code, said.out) == (first.code, first.out)
     assert "this run had ended" in said.err
     assert before == {path: path.read_bytes() for path in Path("run").rglob("*") if path.is_file()}
+
+
+def test_the_report_never_replaces_the_cases(cli, write, failing, tmp_path):
+    path = write(failing)
+    before = Path(path).read_bytes()
+    for output in (path, Path(path).parent / "." / Path(path).name):
+        said = cli("eval", path, "-o", output, "--format", "json", "--no-aef")
+        assert said.code == 2
+        assert "that is the file of cases" in said.err
+    assert Path(path).read_bytes() == before
+
+
+def test_with_one_metric_a_cutoff_needs_no_name(cli, write, failing):
+    path = write(failing)
+    said = cli("eval", path, "--no-aef", "--format", "json", "--cutoff", "1")
+    assert [m["cutoff"] for m in said.json["metrics"]] == [1.0]
+    said = cli("eval", path, "-m", "embed_answer_similarity,semantic_similarity", "--cutoff", "1")
+    assert said.code == 2
+    assert "--cutoff takes NAME=VALUE" in said.err
+
+
+def test_a_file_beside_resume_is_refused_in_its_own_words(cli, write, failing):
+    said = cli("eval", write(failing), "--resume", "somewhere")
+    assert said.code == 2
+    assert "leave out FILE" in said.err
+
+
+def test_rows_left_out_and_cases_not_measured_are_named_everywhere(cli, tmp_path):
+    path = tmp_path / "cases.jsonl"
+    path.write_text(
+        '{"id": "fine", "response": "a dog", "reference": "a dog"}\n'
+        '{"id": "bad", "response": {"x": 1}, "reference": "a dog"}\n'
+        '{"id": "blank", "response": " ", "reference": "a dog"}\n',
+        encoding="utf-8",
+    )
+    skip = ("eval", path, "--on-bad-row", "skip", "--no-aef", "-q")
+    table = cli(*skip)
+    assert table.code == 11
+    assert "cases.jsonl:2: response" in table.out
+    assert "the case's response is blank (blank)" in table.out
+    (problem,) = cli(*skip, "--format", "json").json["badRows"]
+    assert problem.startswith("cases.jsonl:2: response")
+    suites = ET.fromstring(cli(*skip, "--format", "junit").out)  # noqa: S314
+    assert (suites.get("tests"), suites.get("errors"), suites.get("skipped")) == ("3", "1", "1")
+    (error,) = suites.iter("error")
+    assert error.get("message").startswith("cases.jsonl:2: response")
+
+
+def test_words_the_model_does_not_know_are_counted(cli, tmp_path):
+    path = tmp_path / "cases.jsonl"
+    path.write_text(
+        '{"id": "half", "response": "Yes \u2705", "reference": "Yes \u274c"}\n'
+        '{"id": "none", "response": "\u2705", "reference": "\u274c"}\n',
+        encoding="utf-8",
+    )
+    said = cli("eval", path, "--no-aef", "-q")
+    assert said.code == 11
+    assert "1 case with words or signs the model does not know" in " ".join(said.out.split())
+    assert "it knows no word or sign of the text (none)" in " ".join(said.out.split())
+    line = cli("score", "Yes \u2705", "Yes \u274c").out
+    assert line.rstrip().endswith("2 words or signs unknown to the model")

@@ -35,6 +35,19 @@ def test_info_shows_the_identity_of_the_vectors(cli):
         assert file["sha256"] in text
 
 
+def test_info_is_plain_lines(cli, folder):
+    cli("models", "add", folder, "--alias", "small", "--alias", "wee")
+    found = cli("models", "info", "tiny", "--json").json
+    said = cli("models", "info", "tiny")
+    card = found["card"]
+    files = "".join(f"    {f['name']}  {f['sha256']}  {f['size']}\n" for f in card["files"])
+    assert f"  files:\n{files}" in said.out
+    assert "  aliases: small, wee\n" in said.out
+    assert "  languages: -\n" in said.out
+    assert "  prefixes:\n    document: passage: \n    query: query: \n" in said.out
+    assert not set("(){}[]'") & set(said.out.replace(str(store.store_folder()), ""))
+
+
 def test_an_added_model_is_listed_verified_and_used(cli, folder, write, passing):
     said = cli(
         "models", "add", folder, "--alias", "small", "--storage", "fp16", "--licence", "MIT"

@@ -47,7 +47,13 @@ def test_json_says_everything_known(cli):
     assert (found["cutoff"], found["calibrated"]) == (70.0, False)
     assert found["cutoffNote"] == "default cutoff, not calibrated"
     assert found["details"]["interpretation"] == "Excellent"
-    assert found["tokens"]["response"] == {"seen": 7, "total": 7, "windows": 1}
+    assert found["tokens"]["response"] == {
+        "seen": 7,
+        "total": 7,
+        "windows": 1,
+        "own": 5,
+        "unknown": 0,
+    }
 
 
 def test_json_of_an_absence_has_a_reason_and_no_number(cli):

@@ -29,6 +29,7 @@ def lines(*rows):
                 "expected",
                 "expected_output",
                 "Expected Output",
+                "expected_answer",
                 "ground_truth",
                 "ground_truths",
                 "groundTruth",
@@ -214,7 +215,7 @@ def test_what_was_changed_is_counted_in_the_reading(write):
     dataset = open_dataset(write("a.jsonl", lines(*rows)))
     dataset.scan()
     said = "\n".join(dataset.reading)
-    for part in ("1 id renamed", "`response`: 2 values", "`context`: 1 passage"):
+    for part in ("1 id occurs more than once", "`response`: 2 values", "`context`: 1 passage"):
         assert part in said
     assert [case.response for case in dataset] == ["42", "true"]
 
@@ -222,3 +223,99 @@ def test_what_was_changed_is_counted_in_the_reading(write):
 def test_a_million_equal_ids_would_not_be_quadratic(read):
     cases = read("a.jsonl", lines({"id": "x", "response": "r"}) * 3000)
     assert cases[-1].id == "x#3000"
+
+
+@pytest.mark.parametrize(
+    ("row", "needed", "absent", "said"),
+    [
+        (
+            {"context": ["a"], "retrieval_context": ["b"], "output": "r"},
+            ("references", "response"),
+            "context",
+            (
+                "`context` and `retrieval_context` differ; no metric of this run needs the context, so "
+                "neither was read; --map context=context or --map context=retrieval_context chooses"
+            ),
+        ),
+        (
+            {"input": "a", "question": "b", "output": "r", "expected": "x"},
+            ("references", "response"),
+            "input",
+            "`input` and `question` differ; no metric of this run needs the input",
+        ),
+        (
+            {"answer": "x", "output": "y", "expected": "z"},
+            ("input", "references"),
+            "response",
+            (
+                "no metric of this run needs the response, so neither was read; "
+                "--map response=answer or --map response=output chooses"
+            ),
+        ),
+        (
+            {"question": "q", "context": "c", "answer": "x"},
+            ("input", "context"),
+            "response",
+            "no metric of this run needs the response or the reference",
+        ),
+    ],
+)
+def test_a_field_nobody_needs_may_have_two_readings(write, row, needed, absent, said):
+    path = write("a.jsonl", lines(row))
+    with pytest.raises(DatasetError):
+        open_dataset(path)
+    with pytest.raises(DatasetError):
+        open_dataset(path, needed=(*needed, absent))
+    dataset = open_dataset(path, needed=needed)
+    (case,) = dataset
+    assert not getattr(case, absent)
+    assert said in "\n".join(dataset.reading)
+    assert not any(f"no column is the {absent}" in sentence for sentence in dataset.reading)
+
+
+def test_the_digest_does_not_depend_on_a_field_left_absent(write):
+    rows = [{"context": context, "retrieval_context": "x", "output": "r"} for context in "ab"]
+    one, two = (
+        open_dataset(write(f"{i}.jsonl", lines(row)), needed=["response"]).scan().digest
+        for i, row in enumerate(rows)
+    )
+    assert one == two
+
+
+def test_two_readings_of_the_only_field_there_is_are_refused_all_the_same(write):
+    path = write("a.jsonl", lines({"context": "a", "contexts": "b"}))
+    with pytest.raises(DatasetError, match="--map context=contexts"):
+        open_dataset(path, needed=["response"])
+
+
+def test_renamed_ids_are_named(write):
+    rows = [{"id": name, "response": "r"} for name in ["j1", "j3", "j3", "j3", "j1", "j3", "j3"]]
+    reading = open_dataset(write("b.jsonl", lines(*rows))).scan().reading
+    assert reading[-1] == (
+        "2 ids occur more than once: the second `j3` is now `j3#2`, the third `j3` is now `j3#3`, "
+        "the second `j1` is now `j1#2`, and 2 more"
+    )
+    reading = open_dataset(write("a.jsonl", lines(*rows[1:3]))).scan().reading
+    assert reading[-1] == "1 id occurs more than once: the second `j3` is now `j3#2`"
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        (
+            {"input": "q", "completion": "r", "ideal": "x"},
+            (
+                "no column is the response or reference or context (not read: `completion`, `ideal`; "
+                "--map response=COLUMN --map reference=COLUMN reads one)"
+            ),
+        ),
+        (
+            {"output": "r", "ideal": "x"},
+            "(not read: `ideal`; --map reference=COLUMN reads one)",
+        ),
+        ({"input": "q", "output": "r", "expected": "x", "score": 1}, "(not read: `score`)"),
+    ],
+)
+def test_columns_that_were_not_read_are_named_when_a_field_is_missing(write, row, said):
+    dataset = open_dataset(write("a.jsonl", lines(row)))
+    assert said in dataset.reading[0]

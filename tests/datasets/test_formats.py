@@ -58,9 +58,43 @@ def test_an_object_around_the_list(write, key):
     assert next(iter(dataset)).place == "a.json[0]"
 
 
+@pytest.mark.parametrize("key", ["testCases", "test_cases", "Test Cases", "TESTS"])
+def test_the_name_of_the_list_is_spelled_in_any_way(write, key):
+    dataset = open_dataset(write("a.json", json.dumps({key: [ROW]})))
+    assert dataset.scan().cases == 1
+    assert f"the cases are the list under `{key}`" in dataset.reading
+
+
+def test_what_promptfoo_writes_has_its_list_two_levels_down(write):
+    row = {
+        "vars": {"question": "How long?"},
+        "response": {"output": "Three days"},
+        "testCase": {"assert": [{"type": "similar", "value": "3 days"}]},
+        "prompt": {"raw": "Answer: How long?"},
+    }
+    document = {
+        "evalId": "e",
+        "results": {"version": 3, "prompts": [{}], "results": [row]},
+        "config": {"prompts": ["p"], "providers": ["x"], "tests": []},
+    }
+    mapping = {
+        "response": "response.output",
+        "input": "vars.question",
+        "reference": "testCase.assert.0.value",
+    }
+    for name in ("a.json", "a.yaml"):
+        dataset = open_dataset(write(name, json.dumps(document)), mapping=mapping)
+        (case,) = dataset
+        assert (case.input, case.response) == ("How long?", "Three days")
+        assert case.references == ("3 days",)
+        assert "the cases are the list under `results.results`" in dataset.reading
+
+
 @pytest.mark.parametrize(
     ("document", "said"),
     [
+        ({"cases": [ROW], "Data": [ROW]}, "`cases`, `Data` are all lists"),
+        ({"results": {"results": []}}, "`results.results` is empty"),
         ({"cases": [ROW], "data": [ROW]}, "`cases`, `data` are all lists"),
         ({"name": "x"}, "its keys: `name`"),
         ({"cases": []}, "is empty"),
@@ -111,8 +145,15 @@ def test_table_cells_that_are_lists(read):
         ("['a'\n \"b, c\"]", ("a", "b, c")),
         ("[]", ()),
         ("[1] says so", ("[1] says so",)),
-        ("[1, 2]", ("[1, 2]",)),
-        ('["a", null]', ('["a", null]',)),
+        ("[1] [2]", ("[1] [2]",)),
+        ("[a, b]", ("[a, b]",)),
+        ("['a',\n'b', ]", ("a", "b")),
+        ("[ 'a' ]", ("a",)),
+        ("['a''b']", ("['a''b']",)),
+        ("['a', 'b' 'c']", ("['a', 'b' 'c']",)),
+        ("['a' 'b',]", ("['a' 'b',]",)),
+        ("['a',, 'b']", ("['a',, 'b']",)),
+        ("['a'", ("['a'",)),
         ("['a', __import__('os')]", ("['a', __import__('os')]",)),
         ("['\\d']", ("\\d",)),
         ("", ()),
@@ -128,6 +169,146 @@ def test_table_cells_that_are_lists(read):
     cases = read("a.csv", out.getvalue())
     assert [case.context for case in cases] == [expected for _, expected in cells]
     assert [case.response for case in cases] == [f"[{i}]" for i in range(len(cells))]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"content": "abc"}, {"text": "def"}],
+        ["abc", {"page_content": "def", "score": 0.5}],
+        [{"title": "x"}],
+        [1, 2],
+        ["a", None],
+        [["a"]],
+        [{"content": float("nan")}],
+        ["cut \ud83d"],
+        [[[]] * 2, int("9" * 20)],
+    ],
+)
+@pytest.mark.parametrize("field", ["context", "reference", "tags"])
+def test_a_json_list_in_a_cell_means_what_it_means_in_json(write, field, value):
+    quoted = json.dumps(value).replace('"', '""')
+    table = write("a.csv", f'response,{field}\nr,"{quoted}"\ns,\n')
+    lines = [{"response": "r", field: value}, {"response": "s"}]
+    rows = write("a.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    one, two = (open_dataset(path, on_bad_row="skip").scan() for path in (table, rows))
+    assert (one.cases, one.digest) == (two.cases, two.digest)
+    assert [p[1:] for p in one.problems] == [p[1:] for p in two.problems]
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("[" * 70 + "]" * 70, "deeper than 64"),
+        ("[" * 50_000 + "]" * 50_000, "deeper than 64"),
+        ("[" + "9" * 10_000 + "]", "a number too long"),
+        ('[{""text"": ""a"", ""text"": ""b""}]', "twice"),
+        ("['\\ud83d']", "half a character"),
+    ],
+)
+def test_lists_in_cells_that_no_case_may_hold(write, cell, said):
+    with pytest.raises(DatasetError, match=said):
+        open_dataset(write("a.csv", f'response,context\nr,"{cell}"\n')).scan()
+
+
+@pytest.mark.parametrize("tail", ["x", "]", ", x", ",", "'", "\\"])
+def test_cells_made_to_be_slow_are_read_in_one_pass(read, tail):
+    # Each would take many minutes if the blanks or items were gone over again from every place.
+    many = 300_000
+    for cell, items in (
+        ("['a'" + " " * many + tail, 1),
+        ("[" + " " * many + tail, 0),
+        ("['a'" + " 'a'" * (many // 4) + tail, many // 4 + 1),
+        ("['a'" + " , 'a'" * (many // 6) + tail, many // 6 + 1),
+        ("['a', '" + "\\'" * (many // 2) + tail, None),
+    ):
+        (case,) = read("a.csv", f'response,context\nr,"{cell}"\n')
+        is_list = tail == "]" and items is not None
+        assert case.context == (("a",) * items if is_list else (cell,))
+
+
+def test_one_very_long_line_among_bare_carriage_returns(read, monkeypatch):
+    # Read in small pieces, so that copying what came before with each would take many minutes.
+    monkeypatch.setattr("closecall.datasets._sniff.HEAD", 32)
+    rows = [{"response": "r"}, {"response": "x" * 6_000_000}, {"response": "s"}]
+    cases = read("a.jsonl", "\r".join(map(json.dumps, rows)))
+    assert [len(case.response) for case in cases] == [1, 6_000_000, 1]
+
+
+def test_a_long_cell_is_read_whatever_limit_others_set(write):
+    import csv
+
+    before = csv.field_size_limit()
+    try:
+        dataset = open_dataset(write("a.csv", "response\n" + "x" * 200_000 + "\n"))
+        csv.field_size_limit(1000)
+        assert dataset.scan().cases == 1
+    finally:
+        csv.field_size_limit(before)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"content": "abc"}, {"content": 'it\'s \\ "so"\nü😀'}],
+        [
+            "abc",
+            {"page_content": "def", "score": -0.5e-7, "n": [1, None, True], "m": {"k": False}},
+        ],
+        [{"title": "x"}],
+        [{}],
+        [{"text": "cut \ud83d"}],
+        [{"text": "a", "deep": json.loads("[" * 70 + "]" * 70)}],
+    ],
+)
+@pytest.mark.parametrize("field", ["context", "reference", "tags"])
+def test_a_list_of_objects_as_python_prints_it_means_what_it_means_in_json(write, field, value):
+    quoted = [spelling(value).replace('"', '""') for spelling in (repr, json.dumps)]
+    one, two = (
+        open_dataset(
+            write(f"{i}.csv", f'response,{field}\nr,"{cell}"\ns,\n'), on_bad_row="skip"
+        ).scan()
+        for i, cell in enumerate(quoted)
+    )
+    assert (one.cases, one.digest) == (two.cases, two.digest)
+    assert [p[1:] for p in one.problems] == [p[1:] for p in two.problems]
+    assert one.reading == two.reading
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "[{'content': 'a'}, __import__('os')]",
+        "[{'content': name}]",
+        "[{'content': nan}]",
+        "[{'content': b'a'}]",
+        "[{'content': f'{a}'}]",
+        "[{'content': 'a' 'b'}]",
+        "[{'content': ('a',)}]",
+        "[{1: 'a'}]",
+        "[{'a', 'b'}]",
+        "[{**{}}]",
+        "[{'content': 'a'}] # [1]",
+        "[{'content': 'a'}][0]",
+        "[{'content': 'a'}",
+        "[{'content': 'a'},, {'content': 'b'}]",
+        "[{'content': '" + "x" * (1 << 20) + "'}]",
+        "[" * 100 + "{",
+        "[{'a': " + "-" * 100_000 + "1}]",
+    ],
+)
+def test_python_that_is_no_plain_list_stays_a_text(read, cell):
+    (case,) = read("a.csv", f'response,context\nr,"{cell}"\n')
+    assert case.context == (cell,)
+
+
+def test_python_objects_nested_without_end_or_with_a_key_twice_are_refused(write):
+    for cell, said in (
+        ("[{'a': " * 50_000 + "1" + "}]" * 50_000, "deeper than 64"),
+        ("[{'text': 'a', 'text': 'b'}]", "twice"),
+    ):
+        with pytest.raises(DatasetError, match=said):
+            open_dataset(write("a.csv", f'response,context\nr,"{cell}"\n')).scan()
 
 
 def test_lists_only_in_tables(read):

@@ -56,7 +56,7 @@ def test_one_case_is_not_a_list_of_cases(rows):
 
 
 def test_ambiguity_is_refused_here_too():
-    with pytest.raises(DatasetError, match="--map response=answer"):
+    with pytest.raises(DatasetError, match=r'mapping=\{"response": "answer"\}'):
         cases_from([{"answer": "x"}])
     (case,) = cases_from([{"answer": "x"}], mapping={"response": "answer"})
     assert case.response == "x"
@@ -64,3 +64,31 @@ def test_ambiguity_is_refused_here_too():
 
 def test_nothing_is_nothing():
     assert cases_from([]) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "mapping", "said"),
+    [
+        ([{"answer": "x"}], {}, 'mapping={"response": "answer"} (it is the answer under test)'),
+        ([{"answer": "x", "output": "y"}], {}, 'mapping={"reference": "answer"}'),
+        ([{"input": "a", "query": "b"}], {}, 'mapping={"input": "query"}'),
+        ([{"name": "x"}], {}, 'mapping={"response": "COLUMN", "reference": "COLUMN"}'),
+        ([{"messages": []}], {}, 'mapping={"response": "messages.-1.content"}'),
+        ([{"vars": {}}], {}, 'mapping={"input": "vars.NAME", "reference": "assert.0.value"}'),
+        ([{"input": "a"}], {"response": "größe"}, 'mapping={"response": "größe"}: no row'),
+        ([{"input": "a"}], {"colour": "input"}, 'mapping={"colour": "input"}: there is no field'),
+        ([{"input": "a"}], {"input": ""}, 'mapping={"input": ""}: the column'),
+        ([{"a": 1}], {"reference": "a", "expected": "a"}, 'mapping={"expected": "a"}: reference'),
+    ],
+)
+def test_what_to_type_is_python(rows, mapping, said):
+    with pytest.raises((DatasetError, UsageError)) as error:
+        cases_from(rows, mapping=mapping)
+    assert said in str(error.value)
+    assert "--map" not in str(error.value)
+
+
+def test_a_field_nobody_needs_may_have_two_readings_here_too():
+    rows = [{"output": "r", "context": "a", "retrieval_context": "b"}]
+    (case,) = cases_from(rows, needed=["response"])
+    assert (case.response, case.context) == ("r", ())

@@ -52,8 +52,37 @@ def test_invalid_utf8_says_which_byte(write):
     content = GOOD.encode() + '{"response": "café"}\n'.encode("latin-1")
     with pytest.raises(DatasetError, match=r"a\.jsonl:2: byte 18 of the line \(0xE9\)"):
         open_dataset(write("a.jsonl", content)).scan()
-    with pytest.raises(DatasetError, match=r"a\.csv:2: byte 4 of the line \(0xE9\)"):
+    with pytest.raises(
+        DatasetError, match=r"a\.csv:2: response: byte 4 of the line \(0xE9\)"
+    ) as error:
         open_dataset(write("a.csv", "response\ncafé\n".encode("latin-1"))).scan()
+    assert 'in Excel: save as "CSV UTF-8"' in str(error.value)
+    assert "iconv -f WINDOWS-1252" in str(error.value)
+
+
+def test_table_rows_that_are_not_utf8_are_bad_rows_like_others(write):
+    text = (
+        'id,response,,note\n1,fine,,\n2,café,,é\n3,"two\nlines é",,\n4,a,é,\n5,é\n6,,,\n7,last,,\n'
+    )
+    path = write("a.csv", text.encode("latin-1"))
+    scan = open_dataset(path, on_bad_row="skip").scan()
+    assert (scan.rows, scan.cases, scan.bad_rows, scan.problem_count) == (7, 3, 4, 4)
+    assert [(p.place, p.field, p.message.partition(" is not")[0]) for p in scan.problems] == [
+        ("a.csv:3", "response", "byte 6 of the line (0xE9)"),
+        ("a.csv:5", "response", "byte 7 of the line (0xE9)"),
+        ("a.csv:6", "", "byte 5 of the line (0xE9)"),
+        ("a.csv:7", "response", "byte 3 of the line (0xE9)"),
+    ]
+    assert [case.id for case in open_dataset(path, on_bad_row="skip")] == ["1", "6", "7"]
+    with pytest.raises(DatasetError, match="4 rows of 7 cannot be read") as error:
+        open_dataset(path).scan()
+    assert error.value.problems == scan.problems
+
+
+def test_a_table_header_that_is_not_utf8_is_the_whole_file(write):
+    path = write("a.csv", "\nresponse,café\nx,y\n".encode("latin-1"))
+    with pytest.raises(DatasetError, match=r"a\.csv:2: byte 13 of the line \(0xE9\)"):
+        open_dataset(path, on_bad_row="skip")
 
 
 def test_the_first_twenty_and_the_count(write):

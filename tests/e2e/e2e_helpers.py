@@ -18,7 +18,8 @@ NOT_OURS = ("runId", "resultId", "startedAt", "endedAt", "durationMs", "sealedAt
 
 def environment(**changes):
     """The variables of a child: the caller's, with changes; None removes one."""
-    wanted = os.environ | {"PYTHONPATH": SOURCE, "PYTHONDONTWRITEBYTECODE": "1"} | changes
+    path = os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")]))  # and the guard's
+    wanted = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"} | changes
     wanted.pop("ORT_DISABLE_TELEMETRY", None)  # set by closecall in this process; ours to prove
     return {name: value for name, value in wanted.items() if value is not None}
 

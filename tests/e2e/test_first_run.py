@@ -29,7 +29,7 @@ def test_the_small_labelled_file_is_measured_whole(home, shared_data, capsys):
     assert all(0 <= result["score"] <= 100 for result in report["results"])
     assert report["metadata"]["EmbeddingModel"] == "all-MiniLM-L6-v2"
     assert report["metadata"]["EmbeddingProvider"] == "local"
-    assert "not calibrated" in metric["cutoff_note"]
+    assert "not calibrated" in metric["cutoffNote"]
     # Right answers are closer than wrong ones, or the numbers mean nothing.
     means = {}
     for label in ("accept", "reject"):

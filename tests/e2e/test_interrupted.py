@@ -164,8 +164,9 @@ def test_what_is_no_run_is_refused(home, capsys, what):
 
 
 def test_a_second_writer_of_one_run_is_refused(home):
-    write_cases(home / "cases.jsonl", CASES)
-    process = start(*slow(home, home / "run", 0.15, 20)[1:])
+    # New texts in every batch, so that the first is still at it when the others come.
+    write_cases(home / "cases.jsonl", CASES, distinct=CASES)
+    process = start(*slow(home, home / "run", 0.8, 20)[1:])
     try:
         wait_for(lambda: lines_of(home / "run") > 0, process)
         second = subprocess.run(

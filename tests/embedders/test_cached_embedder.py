@@ -15,7 +15,13 @@ from closecall.embedders.base import (
     TextKey,
 )
 from closecall.embedders.cached import ENTRY_BYTES, CachedEmbedder, FetchStats
-from closecall.errors import ConfigurationError, EmbeddingError, TextTooLongError, UsageError
+from closecall.errors import (
+    ConfigurationError,
+    EmbeddingError,
+    ModelError,
+    TextTooLongError,
+    UsageError,
+)
 from closecall.instrument import Instrument
 from closecall.records import Role, Tokens
 
@@ -448,3 +454,48 @@ def test_an_embedder_that_cannot_be_used_at_all_is_no_fault_of_a_text():
 
     with pytest.raises(ConfigurationError, match="no key"):
         fetch(Plain(before=before), "a", "b")
+
+
+class Loading(Plain):
+    def __init__(self, error=None):
+        super().__init__()
+        self.loads = 0
+        self._error = error
+
+    def load(self):
+        self.loads += 1
+        if self._error is not None:
+            raise self._error
+
+
+def test_prepare_loads_an_embedder_that_can_load():
+    embedder = Loading()
+    CachedEmbedder(embedder).prepare()
+    assert embedder.loads == 1
+    assert embedder.calls == []
+    CachedEmbedder(Plain()).prepare()
+
+
+def test_what_stops_an_embedder_from_loading_is_a_configuration_error():
+    error = ModelError("model.onnx: no such file")
+    with pytest.raises(ModelError) as caught:
+        CachedEmbedder(Loading(error)).prepare()
+    assert caught.value is error
+    for other in (EmbeddingError("no memory left"), RuntimeError("no memory left")):
+        with pytest.raises(ConfigurationError, match=r"cannot be loaded: plain.*no memory left"):
+            CachedEmbedder(Loading(other)).prepare()
+    with pytest.raises(KeyboardInterrupt):
+        CachedEmbedder(Loading(KeyboardInterrupt())).prepare()
+
+
+def test_a_text_the_model_knows_no_word_of_has_no_vector_and_is_not_stored():
+    class Blind(Plain):
+        def embed_counted(self, texts, role=Role.TEXT):
+            tokens = [Tokens(3, 3, own=1, unknown=t.count("?")) for t in texts]
+            return Counted(self.embed(texts, role), tokens)
+
+    store = Recorder()
+    found = CachedEmbedder(Blind(), store).fetch(keys("?", "a"))
+    assert "knows no word or sign" in found[TextKey("?")].reason
+    assert isinstance(found[TextKey("a")], Embedded)
+    assert [text.text for rows in store.puts for _, text, _ in rows] == ["a"]

@@ -9,13 +9,14 @@ import threading
 
 import numpy as np
 import numpy_bert
+import onnx
 import pytest
 import tiny_bert
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from closecall.embedders import onnx_reading
+from closecall.embedders import onnx_reading, onnx_runtime
 from closecall.embedders.base import CountingEmbedder
 from closecall.embedders.onnx import OnnxEmbedder, worker_threads
 from closecall.errors import (
@@ -28,6 +29,7 @@ from closecall.errors import (
 )
 from closecall.instrument import canonical_text
 from closecall.models.compiler import Naming, compile_folder
+from closecall.models.hashing import hash_file
 from closecall.models.store import find_model
 from closecall.records import Role, Tokens
 
@@ -168,7 +170,7 @@ def test_chunk_reads_all_of_it(tiny, embedder, count, windows):
     assert embedder.instrument.overlap == 4
     text = long_text(count)
     vectors, (tokens,) = embedder.embed_counted([text])
-    assert tokens == Tokens(count + 2, count + 2, windows)
+    assert tokens == Tokens(count + 2, count + 2, windows, own=count)
     ids = tiny.ids(text)
     parts = [ids[start : start + ROOM] for start in range(0, max(1, count - 4), ROOM - 4)]
     assert len(parts) == windows
@@ -195,9 +197,9 @@ def test_overlap_is_as_asked(tiny):
 def test_truncate_reads_the_beginning_and_says_so(tiny):
     cut = OnnxEmbedder(tiny.folder, window="truncate")
     vectors, (long, short) = cut.embed_counted([long_text(30), long_text(18)])
-    assert long == Tokens(20, 32, 1)
+    assert long == Tokens(20, 32, 1, own=18)
     assert long.truncated
-    assert short == Tokens(20, 20, 1)
+    assert short == Tokens(20, 20, 1, own=18)
     np.testing.assert_allclose(vectors[0], tiny.vector(tiny.ids(long_text(30))[:18]), atol=1e-5)
 
 
@@ -209,7 +211,7 @@ def test_error_names_every_text_that_is_too_long(tiny):
         strict.embed(["cat", long_text(19), long_text(18), long_text(90)])
     assert caught.value.indices == (1, 3)
     vectors, (tokens,) = strict.embed_counted([long_text(18)])
-    assert tokens == Tokens(20, 20, 1)
+    assert tokens == Tokens(20, 20, 1, own=18)
     assert vectors.shape == (1, 24)
 
 
@@ -271,7 +273,7 @@ def test_each_role_has_its_prefix(prefixed):
     for role, prefix in ((Role.QUERY, "query: "), (Role.DOCUMENT, "passage: "), (Role.TEXT, "")):
         vectors, (tokens,) = embedder.embed_counted(["red cat"], role)
         ids = prefixed.ids(prefix + "red cat")
-        assert tokens == Tokens(len(ids) + 2, len(ids) + 2, 1)
+        assert tokens == Tokens(len(ids) + 2, len(ids) + 2, 1, own=2)
         np.testing.assert_allclose(vectors[0], prefixed.vector(ids), atol=1e-5)
 
 
@@ -280,13 +282,13 @@ def test_every_window_has_the_prefix(prefixed):
     vectors, (tokens,) = embedder.embed_counted([long_text(25)], Role.QUERY)
     prefix, ids = prefixed.ids("query: "), prefixed.ids(long_text(25))
     assert len(prefix) == 2
-    assert tokens == Tokens(29, 29, 2)
+    assert tokens == Tokens(29, 29, 2, own=25)
     parts = [ids[:16], ids[12:]]
     mean = sum(len(part) * prefixed.vector([*prefix, *part]) for part in parts)
     np.testing.assert_allclose(vectors[0], mean / np.linalg.norm(mean), atol=1e-5)
     cut = OnnxEmbedder(prefixed.folder, window="truncate")
     vectors, (tokens,) = cut.embed_counted([long_text(25)], Role.QUERY)
-    assert tokens == Tokens(20, 29, 1)
+    assert tokens == Tokens(20, 29, 1, own=16)
     np.testing.assert_allclose(vectors[0], prefixed.vector([*prefix, *ids[:16]]), atol=1e-5)
 
 
@@ -449,6 +451,107 @@ def test_missing_files_are_named(copy, name):
     assert str(copy / name) in str(caught.value)
 
 
+# --- what the hash covers --------------------------------------------------------------------
+
+
+def recorded(folder, name, data):
+    """Write a file of a model and record its hash; return an embedder of the folder."""
+    old = hash_file(folder / name)
+    (folder / name).write_bytes(data)
+    new = hash_file(folder / name)
+    edited(folder, f"size = {old.size}", f"size = {new.size}")
+    return edited(folder, f'"{old.sha256}"', f'"{new.sha256}"')
+
+
+@pytest.mark.parametrize("constants", [False, True])
+def test_weights_outside_the_hashed_file_are_refused(copy, monkeypatch, constants):
+    whole = onnx.load(copy / "model.onnx")
+    if constants:
+        nodes = [
+            onnx.helper.make_node("Constant", [], [tensor.name], value=tensor)
+            for tensor in whole.graph.initializer
+        ]
+        rest = list(whole.graph.node)
+        del whole.graph.initializer[:]
+        del whole.graph.node[:]
+        whole.graph.node.extend(nodes + rest)
+    onnx.save(
+        whole,
+        copy / "split.onnx",
+        save_as_external_data=True,
+        location="w.bin",
+        size_threshold=0,
+        convert_attribute=True,
+    )
+    embedder = recorded(copy, "model.onnx", (copy / "split.onnx").read_bytes())
+    monkeypatch.chdir(copy)  # where the runtime looks when a graph comes from memory
+    with pytest.raises(ModelError, match="other files"):
+        embedder.load()
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "tokenizer.json"])
+def test_what_is_used_is_what_was_hashed(copy, embedder, monkeypatch, name):
+    read = onnx_runtime.read_file
+
+    def read_then_change(path):
+        data = read(path)
+        if path.name == name:
+            path.write_bytes(b"{}")
+        return data
+
+    monkeypatch.setattr(onnx_runtime, "read_file", read_then_change)
+    changed = OnnxEmbedder(copy)
+    assert changed.embed(["red cat"]).tobytes() == embedder.embed(["red cat"]).tobytes()
+    assert (copy / name).read_bytes() == b"{}"
+
+
+def test_the_bytes_of_the_file_are_let_go(embedder):
+    embedder.load()
+    assert not embedder._ready().session._model_bytes
+
+
+# --- loading ---------------------------------------------------------------------------------
+
+
+def scalar_output(_raw):
+    made = onnx.helper.make_graph(
+        [onnx.helper.make_node("ReduceSum", ["x"], ["embedding"], keepdims=0)],
+        "g",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n"])],
+        [onnx.helper.make_tensor_value_info("embedding", onnx.TensorProto.FLOAT, [])],
+    )
+    opset = onnx.helper.make_opsetid("", 17)
+    return onnx.helper.make_model(made, ir_version=8, opset_imports=[opset]).SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "part"),
+    [
+        ("model.onnx", lambda raw: b"ORTM" + raw, "not an ONNX file"),
+        ("model.onnx", lambda raw: raw.replace(b"MatMul", b"MutMal"), "cannot load it"),
+        ("model.onnx", scalar_output, "the card says 24"),
+        ("tokenizer.json", lambda raw: b"\xff", "not a tokenizer"),
+        ("tokenizer.json", lambda raw: raw.replace(b'"a":', b'"A":'), "the letter a"),
+    ],
+    ids=["no protobuf", "unknown operator", "scalar output", "no JSON", "no letters"],
+)
+def test_what_cannot_be_used_is_a_model_error(copy, name, change, part):
+    raw = (copy / name).read_bytes()
+    if part == "the letter a":
+        raw = raw.replace(b'"[UNK]":', b'"[GONE]":')
+    embedder = recorded(copy, name, change(raw))
+    with pytest.raises(ModelError, match=part) as caught:
+        embedder.load()
+    assert str(copy / name) in str(caught.value)
+
+
+@pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
+def test_a_package_that_cannot_be_imported_is_named(tiny, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ConfigurationError, match=f"{package} cannot be imported"):
+        OnnxEmbedder(tiny.folder).load()
+
+
 # --- processes and threads -------------------------------------------------------------------
 
 
@@ -500,7 +603,7 @@ assert embedder.embed(texts).tobytes() == before
 
 def test_no_thread_outlives_a_call(tiny):
     code = """
-import os, sys, threading
+import os, sys, threading, time
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # as loading a model does: its thread is not ours
 import numpy, onnxruntime, tokenizers
 from closecall.embedders.onnx import OnnxEmbedder
@@ -509,6 +612,9 @@ def tasks():
     return len(os.listdir(place)) if os.path.isdir(place) else threading.active_count()
 before = tasks()
 OnnxEmbedder(sys.argv[1], threads=2).embed(["red cat " * n for n in range(600)])
+for _ in range(500):  # the system takes a moment to forget a thread that was joined
+    if tasks() != before:
+        time.sleep(0.01)
 assert tasks() == before, (before, tasks())
 """
     script(code, tiny.folder)
@@ -525,3 +631,17 @@ assert not {"onnxruntime", "tokenizers"} & set(sys.modules)
 assert embedder.embed(["cat"]).shape == (1, 24)
 """
     assert script(code, tiny.folder).stderr == ""
+
+
+def test_tokens_outside_the_vocabulary_are_counted(bundled):
+    known, half, none, blank = bundled.embed_counted(["Yes", "Yes \u2705", "\u2705", " "]).tokens
+    assert (known.own, known.unknown, known.unreadable) == (1, 0, False)
+    assert (half.own, half.unknown, half.unreadable) == (2, 1, False)
+    assert (none.own, none.unknown, none.unreadable) == (1, 1, True)
+    assert (blank.own, blank.unknown, blank.unreadable) == (0, 0, False)
+
+
+def test_tokens_the_model_did_not_see_are_not_its_unknown_ones(bundled):
+    cut = OnnxEmbedder(find_model(), window="truncate", threads=1)
+    (tokens,) = cut.embed_counted(["word " * 300 + "\u2705 " * 50]).tokens
+    assert (tokens.seen, tokens.own, tokens.unknown) == (256, 254, 0)

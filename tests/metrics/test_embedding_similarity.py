@@ -146,7 +146,7 @@ def test_every_setting_has_an_id_of_its_own():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"method": "euclid"}, "method must be one of cosine, euclidean, manhattan, dot"),
+        ({"method": "euclid"}, "method must be one of cosine, dot, euclidean, manhattan"),
         ({"references": "worst"}, "references must be one of best, mean"),
         ({"normalize": "yes"}, "normalize must be true or false"),
         ({"cutoff": 1.2}, "within -1 to 1"),

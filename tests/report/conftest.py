@@ -7,6 +7,7 @@ import pytest
 from closecall import Case, evaluate
 from closecall.errors import EmbeddingError
 from closecall.metrics.base import MetricSpec
+from closecall.records import Measured, State, Unmeasured
 from closecall.report.formats import write
 from closecall.testing import HashEmbedder
 
@@ -55,6 +56,22 @@ class Breaks:
         raise RuntimeError(f"no luck with {case.id}")
 
 
+class Sometimes:
+    """A metric that does not apply to every case."""
+
+    cutoff = None
+    spec = MetricSpec(
+        id="sometimes", name="sometimes", version="1", needs=("response",), default_cutoff=None,
+        low=0.0, high=1.0, description="Applies to cases with a reference.",
+    )  # fmt: skip
+
+    def texts(self, case):
+        return () if case.references else Unmeasured("nothing to judge", State.NOT_APPLICABLE)
+
+    def measure(self, case, vectors):
+        return Measured(similarity=1.0, value=1.0, score=100.0)
+
+
 def run_of(cases, metrics=("embed_answer_similarity", "embedding_similarity"), **more):
     embedder = HashEmbedder(model="words", on_embed=fails_on_boom)
     return evaluate(cases, list(metrics), embedder, cache=False, name="suite", **more)
@@ -94,6 +111,13 @@ def make_run():
 @pytest.fixture(scope="session")
 def buggy_metric():
     return Breaks()
+
+
+@pytest.fixture(scope="module")
+def partly():
+    """One case the metric applies to and two it does not."""
+    found = [Case(id="a", references=("x",), response="x")]
+    return run_of([*found, *(Case(id=i, response="x") for i in "bc")], [Sometimes()])
 
 
 @pytest.fixture(scope="session")

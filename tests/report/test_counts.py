@@ -90,3 +90,11 @@ def test_a_metric_that_breaks_is_an_error_with_a_reason_and_stops_nothing(make_r
     assert run.metrics[1].absent_states == {State.ERROR: 3}
     assert "breaks failed: RuntimeError: no luck with 1" in run.metrics[1].absent
     assert run.exit_code == 11
+
+
+def test_where_a_metric_does_not_apply_nothing_was_asked(partly):
+    (summary,) = partly.metrics
+    assert (summary.asked, summary.measured, summary.absent) == (1, 1, {})
+    counts = partly.cases
+    assert (counts.total, counts.scored, counts.not_applicable, counts.unmeasured) == (3, 1, 2, 0)
+    assert partly.exit_code == 0

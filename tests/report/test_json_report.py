@@ -1,10 +1,13 @@
 """The JSON report: the fields other tools read, strict JSON, absences as null with a reason."""
 
 import json
+import re
 from io import BytesIO, TextIOWrapper
 
+import msgspec
 import pytest
 
+from closecall import Case
 from closecall.report.formats import write
 
 
@@ -61,6 +64,7 @@ def test_stats_add_up_and_the_rate_has_its_denominator(report):
         "passed": 2,
         "failed": 2,
         "skipped": 3,
+        "notApplicable": 0,
         "passRate": 0.5,
         "measured": 4,
         "scored": 0,
@@ -90,7 +94,13 @@ def test_a_result_has_the_fields_of_a_case(report):
     first = result["metrics"][0]
     assert first["similarity"] == 1.0
     assert first["details"]["interpretation"] == "Excellent"
-    assert first["tokens"]["response"] == {"seen": 4, "total": 4, "windows": 1}
+    assert first["tokens"]["response"] == {
+        "seen": 4,
+        "total": 4,
+        "windows": 1,
+        "own": 4,
+        "unknown": 0,
+    }
 
 
 def test_a_failure_is_false_and_says_why(report):
@@ -115,8 +125,8 @@ def test_an_absence_is_null_with_a_reason_never_zero_and_never_a_pass(report):
 def test_every_metric_says_that_its_cutoff_is_not_calibrated(report):
     first, second = report["metrics"]
     assert (first["cutoff"], first["calibrated"]) == (70.0, False)
-    assert first["cutoff_note"] == "default cutoff, not calibrated"
-    assert (second["cutoff"], second["cutoff_note"]) == (None, "no cutoff, scored only")
+    assert first["cutoffNote"] == "default cutoff, not calibrated"
+    assert (second["cutoff"], second["cutoffNote"]) == (None, "no cutoff, scored only")
     assert (first["asked"], first["measured"], first["passed"]) == (7, 4, 2)
 
 
@@ -136,10 +146,40 @@ def test_hostile_texts_stay_within_their_strings(hostile, render):
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
 def test_any_encoding_of_standard_output_gives_the_same_document(make_run, encoding):
-    from closecall import Case
-
     run = make_run([Case(id="köln 日本 🎈", references=("a",), response="a")])
     out = TextIOWrapper(BytesIO(), encoding=encoding, errors="backslashreplace")
     write(run, "json", out)
     out.flush()
     assert strict(out.buffer.getvalue().decode("utf-8"))["results"][0]["name"] == "köln 日本 🎈"
+
+
+def test_cases_that_a_metric_does_not_apply_to_are_counted_apart(partly, render):
+    report = strict(render(partly, "json"))
+    stats = report["stats"]
+    assert (stats["total"], stats["scored"], stats["skipped"], stats["notApplicable"]) == (
+        3,
+        1,
+        2,
+        2,
+    )
+    assert [result["skipped"] for result in report["results"]] == [False, True, True]
+    assert report["results"][1]["error"] == "nothing to judge"
+    assert report["metrics"][0]["notApplicable"] == 2
+
+
+def test_a_metric_that_does_not_apply_is_no_error_of_a_case_that_others_measured(make_run, partly):
+    from closecall.report.json_report import _result
+
+    (row, other, _), answer = list(partly), "embed_answer_similarity"
+    measured = next(iter(make_run([row.case], [answer]))).results
+    mixed = msgspec.structs.replace(other, results=(*measured, *other.results))
+    assert (_result(mixed)["passed"], _result(mixed)["error"]) == (True, None)
+
+
+def test_control_characters_stand_as_escapes_of_json(make_run, render):
+    evil = "a\x7fb\x9b31mc\u202ed\U000e0001 \u00a0é日🎈"
+    run = make_run([Case(id="1", references=("a",), response="a", group=evil)])
+    text = render(run, "json")
+    assert not re.search("[\x7f-\x9f\u202e\U000e0001]", text)
+    assert "é日🎈" in text
+    assert strict(text)["results"][0]["category"] == evil

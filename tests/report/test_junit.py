@@ -110,3 +110,9 @@ def test_a_time_nobody_measured_is_left_out(run, render):
     unknown = dataclasses.replace(run, duration_ms=None)
     assert parsed(render(unknown, "junit")).get("time") is None
     assert float(parsed(render(run, "junit")).get("time")) >= 0
+
+
+def test_cases_a_metric_does_not_apply_to_are_skipped(partly, render):
+    root = parsed(render(partly, "junit"))
+    assert counted(root) == counted(root.find("testsuite")) == (3, 0, 0, 2)
+    assert outcomes(root.find("testsuite")) == (3, 0, 0, 2)

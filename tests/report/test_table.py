@@ -1,12 +1,15 @@
 """The table: what a person reads first, in a terminal or a file."""
 
+import dataclasses
 import io
 import re
 
+import msgspec
 import pytest
 
 from closecall import Case
 from closecall.report import table
+from closecall.report.formats import FORMATS
 
 
 def test_the_parts_in_order(run, render):
@@ -98,9 +101,17 @@ def test_a_file_is_plain_whatever_the_environment_asks_of_terminals(run, render,
     plain = render(run, "table")
     for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE"):
         monkeypatch.setenv(name, "1")
-    monkeypatch.setenv("COLUMNS", "40")
     assert render(run, "table") == plain
     assert "\x1b" not in plain
+
+
+def test_a_file_is_as_wide_as_columns_says_and_100_without(run, render, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert max(map(len, render(run, "table").splitlines())) <= 100
+    monkeypatch.setenv("COLUMNS", "70")
+    heading = "  embed_answer_similarity: "
+    narrow = [line for line in render(run, "table").splitlines() if not line.startswith(heading)]
+    assert max(map(len, narrow)) <= 70
 
 
 def test_notes_on_texts_read_in_part_and_on_near_verdicts(make_run, render, monkeypatch):
@@ -138,3 +149,43 @@ def test_context_metrics_show_the_nearest_passage(make_run, render):
     text = render(make_run([case], ["embed_query_context", "embed_response_context"]), "table")
     query = text[text.index("Lowest embed_query") : text.index("Lowest embed_response")]
     assert re.search(r"input +opening hours\n +context +opening hours", query)
+
+
+def test_cases_a_metric_does_not_apply_to_stand_apart(partly, render):
+    for form in ("table", "markdown"):
+        text = render(partly, form)
+        assert "1 scored without a cutoff, 2 not applicable of 3 cases; exit code 0" in text
+        assert "sometimes: does not apply to 2 cases" in text
+        assert "- / 1 / 1" in text
+        assert "Not measured" not in text
+
+
+def test_a_metric_of_a_hostile_run_folder_is_shown_not_obeyed(run, render):
+    evil = "\x1b[31mred"
+    plans, metrics = run.header.metrics, run.metrics
+    header = msgspec.structs.replace(
+        run.header, metrics=(msgspec.structs.replace(plans[0], id=evil), *plans[1:])
+    )
+    renamed = dataclasses.replace(
+        run,
+        header=header,
+        metrics=(msgspec.structs.replace(metrics[0], metric=evil), *metrics[1:]),
+        _rows=lambda: (
+            msgspec.structs.replace(
+                row,
+                results=(msgspec.structs.replace(row.results[0], metric=evil), *row.results[1:]),
+            )
+            for row in run
+        ),
+    )
+    for form in FORMATS:
+        text = render(renamed, form)
+        assert "[31mred" in text.replace("\\[", "["), form
+        assert "\x1b" not in text
+
+
+def test_beyond_five_reasons_the_cases_are_counted_together(make_run, buggy_metric, render):
+    cases = [Case(id=str(i), references=("a",), response="a") for i in range(7)]
+    text = render(make_run(cases, [buggy_metric]), "table")
+    assert text.count("  breaks: 1 case: breaks failed") == 5
+    assert "  breaks: 2 cases: other reasons\n" in text

@@ -1,12 +1,14 @@
 """Numbers and hostile texts in words."""
 
 import io
+import json
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from closecall.report.words import narrow, number, plural, rate, shorten, visible
+from closecall.report.words import narrow, number, plural, rate, shorten, visible, visible_json
 
 
 def test_a_rate_carries_its_counts():
@@ -70,3 +72,11 @@ def test_a_huge_text_is_not_read_to_its_end():
 def test_which_encodings_lack_characters(encoding, lacks):
     assert narrow(io.TextIOWrapper(io.BytesIO(), encoding=encoding)) is lacks
     assert narrow(io.StringIO()) is False
+
+
+@given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_visible_json_is_the_same_value_and_safe_to_print(value):
+    for indent in (None, 2):
+        text = visible_json(json.dumps(value, ensure_ascii=False, indent=indent))
+        assert json.loads(text) == value
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200f\u202e\ud800-\udfff]", text)

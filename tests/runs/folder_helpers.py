@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from closecall.records import Case, Label, State
-from closecall.runs import aef
+from closecall.runs.aef import result_line, score, summary_document
 from closecall.runs.caselines import case_line
 from closecall.runs.folder import RunFolder
+from closecall.runs.tally import Tally
+from closecall.runs.values import encode_ref
 
 RUN_ID = "run-test-1"
 PATHS = ("closeness", "context/match")
@@ -24,7 +26,7 @@ def header(**changes):
     return {
         "runId": RUN_ID,
         "producer": {"name": "closecall", "version": "0.0.1"},
-        "subject": {"ref": aef.encode_ref("agent", "help desk"), "kind": "agent", "version": "7"},
+        "subject": {"ref": encode_ref("agent", "help desk"), "kind": "agent", "version": "7"},
         "suite": {"ref": "suite:desk", "version": "1", "digest": "sha256:" + "0" * 64},
         "config": {"embeddingModel": "tiny", "embeddingProvider": "local"},
         "startedAt": STARTED,
@@ -53,14 +55,14 @@ def case(index, text="Where is my parcel? "):
 
 def result(case_id, path, state, value=None, reason=None):
     measured = State(state).measured
-    return aef.result_line(
+    return result_line(
         RUN_ID,
         case_id,
         path,
         (f"closecall.{path}", "1+abc"),
         state,
         reason=reason or (None if measured else "there was no answer"),
-        scores=[aef.score(path, value)] if measured and value is not None else None,
+        scores=[score(path, value)] if measured and value is not None else None,
     )
 
 
@@ -73,11 +75,11 @@ def results_of(index):
 
 def summary(lines):
     kinds = {m["id"]: m["kind"] for m in metrics()}
-    tallies = [aef.Tally(m, kinds[m], p) for p in PATHS for m in (p, "pass-rate")]
+    tallies = [Tally(m, kinds[m], p) for p in PATHS for m in (p, "pass-rate")]
     for line in lines:
         for tally in tallies:
             tally.add(line)
-    return aef.summary_document(RUN_ID, {"quality": [tally.entry() for tally in tallies]})
+    return summary_document(RUN_ID, {"quality": [tally.entry() for tally in tallies]})
 
 
 def fill(folder, upto, batch=1):

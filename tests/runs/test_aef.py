@@ -9,9 +9,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from closecall.errors import UsageError
-from closecall.runs import aef
-from closecall.runs.values import time_key
-from closecall.runs.wire import parse
+from closecall.runs.aef import (
+    FileDigest,
+    manifest,
+    result_line,
+    run_document,
+    score,
+    seal_document,
+)
+from closecall.runs.tally import exact_sum, summary_entry
+from closecall.runs.values import (
+    MAX_REASON,
+    case_id,
+    clip_reason,
+    encode_ref,
+    later,
+    now_utc,
+    result_id,
+    time_key,
+)
+from closecall.runs.wire import dump_line, parse
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -26,7 +43,7 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()))
     ],
 )
 def test_result_ids_are_those_of_the_format(run_id, case, path, trial, expected):
-    assert aef.result_id(run_id, case, path, trial) == expected
+    assert result_id(run_id, case, path, trial) == expected
 
 
 @pytest.mark.parametrize(
@@ -40,11 +57,11 @@ def test_result_ids_are_those_of_the_format(run_id, case, path, trial, expected)
     ],
 )
 def test_free_text_becomes_a_reference(text, name):
-    assert aef.encode_ref("agent", text) == f"agent:{name}"
+    assert encode_ref("agent", text) == f"agent:{name}"
 
 
 def test_a_long_reference_is_cut_and_kept_apart():
-    one, two = aef.encode_ref("agent", "x" * 300), aef.encode_ref("agent", "x" * 301)
+    one, two = encode_ref("agent", "x" * 300), encode_ref("agent", "x" * 301)
     assert len(one) == len(two) == len("agent:") + 256
     assert one != two
     assert one[len("agent:") :][239] == "~"
@@ -52,16 +69,16 @@ def test_a_long_reference_is_cut_and_kept_apart():
 
 @given(ANY_TEXT)
 def test_every_text_has_a_case_id_the_format_accepts(text):
-    filed = aef.case_id(text)
+    filed = case_id(text)
     assert 1 <= len(filed) <= 256
     assert not any(ord(c) < 32 or 127 <= ord(c) < 160 or 0xD800 <= ord(c) < 0xE000 for c in filed)
-    assert aef.case_id(filed) == filed
+    assert case_id(filed) == filed
 
 
 def test_case_ids_that_look_alike_stay_apart():
     names = ["a\tb", "a\\u0009b", "a\nb", "x" * 257, "x" * 258, "", "\ud800", "\\ud800"]
-    assert len({aef.case_id(name) for name in names}) == len(names)
-    assert aef.case_id("plain – ok") == "plain – ok"
+    assert len({case_id(name) for name in names}) == len(names)
+    assert case_id("plain – ok") == "plain – ok"
 
 
 @given(
@@ -72,7 +89,7 @@ def test_case_ids_that_look_alike_stay_apart():
     )
 )
 def test_a_dumped_line_is_one_strict_line(value):
-    data = aef.dump_line(value)
+    data = dump_line(value)
     assert data.endswith(b"\n")
     assert data.count(b"\n") == 1
     assert b"\r" not in data
@@ -94,23 +111,23 @@ def str_of(value):
 
 
 def test_lone_surrogates_are_spelled_out_and_whole_emoji_are_not():
-    data = aef.dump_line({"a": "x\ud800y \U0001f600 \u2028"})
+    data = dump_line({"a": "x\ud800y \U0001f600 \u2028"})
     assert parse(data[:-1]) == {"a": "x\\ud800y \U0001f600 \u2028"}
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 2**53, object(), {1: 2}, {1, 2}])
 def test_what_json_cannot_hold_is_refused_by_its_place(value):
     with pytest.raises(UsageError, match=r"^details\.inner\[0\]"):
-        aef.dump_line({"details": {"inner": [value]}})
+        dump_line({"details": {"inner": [value]}})
 
 
 def test_depth_is_bounded_both_ways():
     deep = {}
     for _ in range(63):
         deep = {"a": deep}
-    assert parse(aef.dump_line(deep)[:-1]) == deep
+    assert parse(dump_line(deep)[:-1]) == deep
     with pytest.raises(UsageError, match="64 levels"):
-        aef.dump_line({"a": deep})
+        dump_line({"a": deep})
     for levels in (65, 100_000):
         with pytest.raises(ValueError, match="64 levels"):
             parse(b'{"a":' + b"[" * levels + b"]" * levels + b"}")
@@ -141,61 +158,46 @@ def test_unsound_json_is_refused(data, problem):
 
 @pytest.mark.parametrize("state", ["not_measured", "not_applicable", "skipped", "error"])
 def test_an_absence_has_a_reason_and_no_scores(state):
-    line = aef.result_line("r", "c", "p", ("e", "1"), state, reason="no vector")
+    line = result_line("r", "c", "p", ("e", "1"), state, reason="no vector")
     assert line["reason"] == "no vector"
     assert "scores" not in line
     for wrong in ({"scores": []}, {"scores": [], "reason": "x"}, {}, {"reason": " \n"}):
         with pytest.raises(UsageError):
-            aef.result_line("r", "c", "p", ("e", "1"), state, **wrong)
+            result_line("r", "c", "p", ("e", "1"), state, **wrong)
 
 
 def test_a_line_has_one_spelling_whatever_the_order_of_its_facts():
     rule = {"expr": "p >= 1", "threshold": 1.0, "source": "default"}
     turned = dict(reversed(rule.items()))
     one, two = (
-        aef.result_line(
-            "r", "c", "p", ("e", "1"), "passed", scores=[aef.score("p", 1.5)], verdict_rule=r
-        )
+        result_line("r", "c", "p", ("e", "1"), "passed", scores=[score("p", 1.5)], verdict_rule=r)
         for r in (rule, turned)
     )
-    assert aef.dump_line(one) == aef.dump_line(two)
+    assert dump_line(one) == dump_line(two)
 
 
 def test_members_the_format_does_not_know_are_refused():
     with pytest.raises(UsageError, match="verdictRule has no member 'cutoff'"):
-        aef.result_line(
-            "r", "c", "p", ("e", "1"), "passed", verdict_rule={"expr": "x", "cutoff": 1}
-        )
+        result_line("r", "c", "p", ("e", "1"), "passed", verdict_rule={"expr": "x", "cutoff": 1})
     with pytest.raises(UsageError, match="state must be one of"):
-        aef.result_line("r", "c", "p", ("e", "1"), "green")
+        result_line("r", "c", "p", ("e", "1"), "green")
     with pytest.raises(UsageError, match="control"):
-        aef.result_line("r", "c", "p\n", ("e", "1"), "passed")
-
-
-def test_usage_leaves_out_what_nobody_knows():
-    tokens = "gen_ai.usage.input_tokens"
-    assert aef.usage_entries([{"role": "other", "model": "m"}]) == []
-    assert aef.usage_entries([{tokens: 3, "role": "other"}]) == [{"role": "other", tokens: 3}]
-    for wrong in ({"role": "embedding", tokens: 1}, {"role": "other", tokens: 1.0}):
-        with pytest.raises(UsageError):
-            aef.usage_entries([wrong])
-    with pytest.raises(UsageError, match="once"):
-        aef.usage_entries([{"role": "other", tokens: 1}] * 2)
+        result_line("r", "c", "p\n", ("e", "1"), "passed")
 
 
 def test_a_long_reason_is_cut_at_a_space_and_says_so():
     text = "the backend said no, " * 400
-    cut = aef.clip_reason(text)
-    assert len(cut) <= aef.MAX_REASON
+    cut = clip_reason(text)
+    assert len(cut) <= MAX_REASON
     assert cut.endswith(f"[... cut, {len(text.strip())} characters in all]")
     assert cut.split(" [... cut")[0].split(" ")[-1] in {"the", "backend", "said", "no,"}
-    assert len(aef.clip_reason("e\u0301" * 4000)) <= aef.MAX_REASON
-    assert aef.clip_reason(" a\r\nb\x1b[31m\x85 ") == "a\nb\\u001b[31m\\u0085"
+    assert len(clip_reason("e\u0301" * 4000)) <= MAX_REASON
+    assert clip_reason(" a\r\nb\x1b[31m\x85 ") == "a\nb\\u001b[31m\\u0085"
 
 
 @given(ANY_TEXT.filter(lambda t: t.strip() and any(c.isalnum() for c in t)), st.integers(100, 200))
 def test_a_reason_never_exceeds_its_room(text, most):
-    cut = aef.clip_reason(text * 50, most)
+    cut = clip_reason(text * 50, most)
     assert 1 <= len(cut) <= most
 
 
@@ -208,23 +210,23 @@ def test_sums_are_exact_and_rounded_once(values):
         expected = float(sum(map(Fraction, values), Fraction(0)))
     except OverflowError:
         expected = None
-    assert aef.exact_sum(values) == expected
+    assert exact_sum(values) == expected
 
 
 def test_sums_cancel_overflow_and_refuse_what_is_no_number():
-    assert aef.exact_sum([1e20, 1.0, -1e20]) == 1.0
-    assert aef.exact_sum([1e308, 1e308, -1e308]) == 1e308
-    assert aef.exact_sum([1.7e308, 1.7e308]) is None
-    assert aef.exact_sum([]) == 0.0
+    assert exact_sum([1e20, 1.0, -1e20]) == 1.0
+    assert exact_sum([1e308, 1e308, -1e308]) == 1e308
+    assert exact_sum([1.7e308, 1.7e308]) is None
+    assert exact_sum([]) == 0.0
     for bad in (math.nan, math.inf):
         with pytest.raises(UsageError):
-            aef.exact_sum([1.0, bad])
+            exact_sum([1.0, bad])
     with pytest.raises(UsageError):
-        aef.exact_sum([math.inf, -math.inf])
+        exact_sum([math.inf, -math.inf])
 
 
-def entry(kind, states, values=(), **rule):
-    return aef.summary_entry("m", kind, "p", states, values, **rule)
+def entry(kind, states, values=()):
+    return summary_entry("m", kind, "p", states, values)
 
 
 def test_a_mean_is_the_rounded_sum_divided_once():
@@ -241,12 +243,12 @@ def test_absences_stay_out_of_n_and_the_inapplicable_out_of_both():
 
 
 def test_nothing_measured_has_no_value_and_no_verdict():
-    for made in (entry("score", {"error": 3}, verdict="passed"), entry("rate", {"scored": 3})):
+    for made in (entry("score", {"error": 3}), entry("rate", {"scored": 3})):
         assert (made["value"], made["verdict"], made["n"]) == (None, "not_measured", 0)
 
 
 def test_figures_beyond_a_double_are_left_out():
-    beyond = entry("score", {"scored": 2}, [1.7e308, 1.7e308], verdict="passed")
+    beyond = entry("score", {"scored": 2}, [1.7e308, 1.7e308])
     assert "sum" not in beyond
     assert "sumSq" not in beyond
     assert (beyond["value"], beyond["verdict"], beyond["n"]) == (None, "not_measured", 2)
@@ -255,12 +257,8 @@ def test_figures_beyond_a_double_are_left_out():
     assert squares["value"] == 5e199
 
 
-def test_counts_add_and_aggregates_are_exact():
+def test_counts_add():
     assert entry("count", {"scored": 2}, [3.0, 4.0])["value"] == 7.0
-    odd = entry("score", {"scored": 3}, [5.0, 1.0, 2.0], aggregate="median")
-    assert (odd["value"], odd["aggregate"]) == (2.0, {"method": "median"})
-    even = entry("score", {"scored": 2}, [0.1, 0.2], aggregate="median")
-    assert even["value"] == float((Fraction(0.1) + Fraction(0.2)) / 2)
 
 
 def test_an_entry_refuses_counts_that_cannot_be():
@@ -303,9 +301,9 @@ HEADER = {
     ],
 )
 def test_a_header_the_format_forbids_is_refused(change):
-    assert aef.run_document(HEADER, "running")["status"] == "running"
+    assert run_document(HEADER, "running")["status"] == "running"
     with pytest.raises(UsageError):
-        aef.run_document({**HEADER, **change}, "running")
+        run_document({**HEADER, **change}, "running")
 
 
 def test_status_and_end_belong_together():
@@ -316,21 +314,21 @@ def test_status_and_end_belong_together():
         ("sealed", {}),
     ):
         with pytest.raises(UsageError):
-            aef.run_document(HEADER, status, **facts)
+            run_document(HEADER, status, **facts)
 
 
 def test_a_clock_set_back_does_not_end_a_run_before_its_start():
-    run = aef.run_document(HEADER, "completed", ended_at="2025-12-31T23:59:59.999999Z")
+    run = run_document(HEADER, "completed", ended_at="2025-12-31T23:59:59.999999Z")
     assert run["endedAt"] == HEADER["startedAt"]
-    seal = aef.seal_document(run, {}, "2025-01-01T00:00:00Z")
+    seal = seal_document(run, {}, "2025-01-01T00:00:00Z")
     assert seal["predicate"]["sealedAt"] == run["endedAt"]
-    assert aef.later("2026-01-01T00:00:00.1Z", "2026-01-01T00:00:00.09Z").endswith(".1Z")
-    assert time_key(aef.now_utc()) > time_key("2025-01-01T00:00:00Z")
+    assert later("2026-01-01T00:00:00.1Z", "2026-01-01T00:00:00.09Z").endswith(".1Z")
+    assert time_key(now_utc()) > time_key("2025-01-01T00:00:00Z")
 
 
 def test_the_manifest_is_ordered_by_bytes():
     names = ["ext/a/b", "ext/a.b", "ext/a-b", "ext/Z"]
-    text = aef.manifest({name: aef.FileDigest("0" * 64, 1) for name in names}).decode()
+    text = manifest({name: FileDigest("0" * 64, 1) for name in names}).decode()
     assert [line.split("  ")[2] for line in text.splitlines()] == [
         "ext/Z", "ext/a-b", "ext/a.b", "ext/a/b",
     ]  # fmt: skip
@@ -339,4 +337,4 @@ def test_the_manifest_is_ordered_by_bytes():
 def test_the_pass_rate_of_a_big_run_needs_no_list_of_python_numbers():
     rate = entry("rate", {"passed": 700_000, "failed": 300_000})
     assert (rate["n"], rate["value"]) == (1_000_000, 0.7)
-    assert json.loads(aef.dump_line(rate))["sum"] == 700_000
+    assert json.loads(dump_line(rate))["sum"] == 700_000

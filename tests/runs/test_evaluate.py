@@ -1,5 +1,7 @@
 """``evaluate`` from Python: what it takes, what it gives, and what one bad part may not spoil."""
 
+import json
+import shutil
 import threading
 
 import numpy as np
@@ -19,6 +21,7 @@ from closecall.instrument import Instrument
 from closecall.metrics.base import MetricSpec
 from closecall.records import Label, Measured, Role, State, Unmeasured
 from closecall.runs.evaluate import evaluate
+from closecall.runs.results import decide
 from closecall.runs.stored import load_run
 from closecall.testing import HashEmbedder
 
@@ -228,8 +231,18 @@ def test_what_a_metric_cannot_ask_for_it_does_not_measure():
     mine = Mine(lambda *_: half(), lambda _: Unmeasured("no question", State.NOT_APPLICABLE))
     run = evaluate(ROWS, mine, HashEmbedder())
     assert states(run) == ["not_applicable"] * 3
-    assert run.metrics[0].absent == {"no question": 3}
-    assert run.exit_code == 11
+    assert (run.metrics[0].asked, run.metrics[0].not_applicable) == (0, 3)
+    assert (run.cases.total, run.cases.not_applicable, run.cases.unmeasured) == (3, 3, 0)
+    assert run.metrics[0].absent == {}
+    assert run.exit_code == 0
+
+
+def test_what_does_not_apply_to_a_case_leaves_its_other_results_to_decide(tmp_path):
+    mine = Mine(lambda *_: half(), lambda _: Unmeasured("no question", State.NOT_APPLICABLE))
+    run = evaluate(ROWS[:1], [mine, AnswerSimilarity()], HashEmbedder(), aef=tmp_path / "run")
+    assert (run.cases.passed, run.cases.not_applicable, run.exit_code) == (1, 0, 0)
+    (entry, *_) = json.loads((tmp_path / "run/summary.json").read_bytes())["lanes"][0]["metrics"]
+    assert entry["N"] == run.metrics[0].asked == 0
 
 
 def test_an_embedder_needs_no_token_counts(tmp_path):
@@ -309,6 +322,45 @@ def test_a_second_run_is_served_from_the_cache(tmp_path):
     assert len(first.texts) > 0
     assert second.texts == []
     assert [row.results for row in one] == [row.results for row in two]
+
+
+def test_a_stand_in_for_tests_leaves_nothing_in_a_persons_own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("CLOSECALL_CACHE_DIR", str(tmp_path / "own"))
+    evaluate(ROWS, embedder=HashEmbedder())
+    assert not (tmp_path / "own").exists()
+
+
+def test_an_embedder_without_an_identity_is_refused():
+    class Nameless:
+        instrument = "mine"
+
+        def embed(self, texts, role="text"):
+            raise AssertionError("never asked")
+
+    with pytest.raises(UsageError, match=r"an instrument \(closecall.Instrument\)"):
+        evaluate(ROWS, embedder=Nameless())
+
+
+def test_records_under_other_names_are_mapped():
+    rows = [{"bot": "the sky is blue", "gold": "the sky is blue"}]
+    run = evaluate(
+        rows, embedder=HashEmbedder(), mapping={"response": "bot", "references": "gold"}
+    )
+    assert (run.cases.passed, run.cases.total) == (1, 1)
+    assert repr(run) == "<Run cases: 1 passed, 0 failed, 0 not measured of 1; exit code 0>"
+
+
+def test_a_field_no_metric_needs_may_have_two_readings(tmp_path):
+    file = tmp_path / "both.jsonl"
+    file.write_text(
+        '{"response": "a b", "reference": "a b", "context": "x", "retrieval_context": "y"}\n',
+        encoding="utf-8",
+    )
+    run = evaluate(file, embedder=HashEmbedder())
+    assert run.cases.passed == 1
+    assert any("no metric of this run needs" in line for line in run.header.dataset.reading)
+    with pytest.raises(DatasetError):
+        evaluate(file, "embed_response_context", HashEmbedder())
 
 
 def test_without_a_cache_nothing_is_kept(tmp_path, monkeypatch):
@@ -453,3 +505,77 @@ def test_no_thread_outlives_a_run():
     before = threading.active_count()
     evaluate(ROWS, embedder=None, cache=False)
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        (EmbeddingSimilarity("dot", normalize=False, cutoff=0.0), "high similarity 44.0912: "),
+        (EmbeddingSimilarity("dot", cutoff=0.0), "high similarity 44.09 %: "),
+        (EmbeddingSimilarity("euclidean", cutoff=0.0), "high similarity 44.09 %: "),
+        (AnswerSimilarity(), "low similarity 44.09 %: "),
+    ],
+    ids=repr,
+)
+def test_a_percentage_is_said_only_of_what_has_a_whole(metric, said):
+    bounded = metric.spec.high is not None
+    value = 0.440912 if bounded else 44.0912
+    reason = decide(metric, Measured(similarity=value, value=value, score=None)).reason
+    assert reason.startswith(said)
+
+
+LONG = ("it broke \x1b[31m here\r\n" * 400).strip()
+
+
+@pytest.mark.parametrize("broken", ["a long reason", "an error"])
+def test_reasons_are_the_same_in_memory_in_a_folder_and_after_a_resume(
+    tmp_path, monkeypatch, broken
+):
+    monkeypatch.setattr("closecall.runs.runner.BATCH_CASES", 1)
+
+    def measure(case, _):
+        if broken == "an error":
+            raise RuntimeError(LONG)
+        return Unmeasured(LONG)
+
+    def stop(done, _):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    memory = evaluate(ROWS, Mine(measure), HashEmbedder())
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(ROWS, Mine(measure), HashEmbedder(), aef=tmp_path / "run", progress=stop)
+    resumed = evaluate(ROWS, Mine(measure), HashEmbedder(), aef=tmp_path / "run", resume=True)
+    (reason,) = memory.metrics[0].absent
+    assert len(reason) <= 4096
+    assert "\x1b" not in reason
+    assert resumed.metrics == memory.metrics == load_run(tmp_path / "run").metrics
+    assert [row.results for row in resumed] == [row.results for row in memory]
+
+
+class Unloadable(HashEmbedder):
+    """An embedder whose model cannot be loaded."""
+
+    def load(self):
+        raise ConfigurationError("the model is damaged")
+
+
+def test_an_embedder_that_cannot_be_used_begins_no_run(tmp_path):
+    with pytest.raises(ConfigurationError, match="damaged"):
+        evaluate(ROWS, embedder=Unloadable(), aef=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_damaged_model_begins_no_run(tmp_path):
+    from closecall.models.store import find_model
+
+    model = shutil.copytree(find_model("minilm").folder, tmp_path / "model")
+    weights = max((p for p in model.iterdir() if p.is_file()), key=lambda p: p.stat().st_size)
+    with weights.open("r+b") as file:
+        file.seek(-1, 2)
+        last = file.read(1)[0]
+        file.seek(-1, 2)
+        file.write(bytes([last ^ 1]))
+    with pytest.raises(ConfigurationError):
+        evaluate(ROWS, embedder=f"onnx:{model}", aef=tmp_path / "run", cache=False)
+    assert not (tmp_path / "run").exists()

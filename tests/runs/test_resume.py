@@ -5,7 +5,7 @@ import json
 import pytest
 
 from closecall import AnswerSimilarity
-from closecall.errors import RunFolderError
+from closecall.errors import ConfigurationError, RunFolderError
 from closecall.metrics.pooled import SemanticSimilarity
 from closecall.runs.evaluate import evaluate, resume
 from closecall.runs.stored import load_run
@@ -193,6 +193,56 @@ def test_all_cases_done_but_not_closed(tmp_path):
     run = evaluate(rows(), embedder=embedder, aef=folder, resume=True)
     assert embedder.texts == []
     assert run.cases.total == 6 == load_run(folder).cases.total
+
+
+TWO = "embed_answer_similarity,embedding_similarity"
+
+
+@pytest.mark.parametrize("lost", [1, 2, 3])
+def test_a_run_killed_within_a_case_is_reported_up_to_the_case_before(tmp_path, lost):
+    folder = begin(rows(), tmp_path / "run", 4, metrics=TWO, embedder=HashEmbedder())
+    path = folder / "results.ndjson"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-lost]))
+    run = load_run(folder)
+    assert run.cases.total == len(list(run)) == 4 - (lost + 1) // 2
+    assert [row.case.response for row in run] == [f"answer {i}" for i in range(len(run))]
+
+
+def test_a_run_whose_last_texts_were_lost_is_reported_without_them(tmp_path):
+    folder = begin(rows(), tmp_path / "run", 4, embedder=HashEmbedder())
+    path = folder / "ext/closecall/cases.ndjson"
+    path.write_bytes(path.read_bytes()[:-10])
+    assert load_run(folder).cases.total == 3
+
+
+@pytest.mark.parametrize("member", ["ext", "scores", "reason"])
+def test_a_result_that_lost_a_member_is_named_when_the_run_goes_on(tmp_path, member):
+    folder = begin(rows(), tmp_path / "run", embedder=HashEmbedder())
+    path = folder / "results.ndjson"
+    lines = path.read_bytes().splitlines(keepends=True)
+    line = json.loads(lines[1])
+    line[member] = None
+    lines[1] = json.dumps(line).encode() + b"\n"
+    path.write_bytes(b"".join(lines))
+    for again in (
+        lambda: evaluate(rows(), embedder=HashEmbedder(), aef=folder, resume=True),
+        lambda: load_run(folder),
+    ):
+        with pytest.raises(RunFolderError, match=r"results\.ndjson:2: "):
+            again()
+
+
+def test_an_embedder_that_cannot_be_used_leaves_the_run_as_it_was(tmp_path):
+    class Unloadable(HashEmbedder):
+        def load(self):
+            raise ConfigurationError("the model is damaged")
+
+    folder = begin(rows(), tmp_path / "run", embedder=HashEmbedder())
+    path = folder / "results.ndjson"
+    path.write_bytes(path.read_bytes() + b"half a line")
+    with pytest.raises(ConfigurationError, match="damaged"):
+        evaluate(rows(), embedder=Unloadable(), aef=folder, resume=True)
+    assert path.read_bytes().endswith(b"half a line")
 
 
 def test_an_error_in_the_middle_leaves_a_run_that_can_go_on(tmp_path):

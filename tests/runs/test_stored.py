@@ -160,3 +160,52 @@ def test_what_is_no_folder_is_refused(tmp_path):
     for place in (tmp_path / "nowhere", tmp_path, __file__):
         with pytest.raises(RunFolderError):
             load_run(place)
+
+
+def swap(path, one, other):
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[one - 1], lines[other - 1] = lines[other - 1], lines[one - 1]
+    path.write_bytes(b"".join(lines))
+
+
+def test_texts_beside_the_results_of_another_case_are_refused_by_file_and_line(written):
+    swap(written.folder / "ext/closecall/cases.ndjson", 2, 3)
+    with pytest.raises(RunFolderError, match=r"cases\.ndjson:2: holds case 'case-2'.*'case-1'"):
+        list(load_run(written.folder))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda lines: lines[:-1], r"cases\.ndjson:8: case 'case-7' is missing"),
+        (lambda lines: lines[1:], r"cases\.ndjson:1: holds case 'case-1'"),
+        (
+            lambda lines: [*lines, lines[0].replace(b"case-0", b"case-9")],
+            r"cases\.ndjson:9: a case without results",
+        ),
+    ],
+    ids=["the last gone", "the first gone", "one more"],
+)
+def test_as_many_texts_as_cases_or_the_folder_is_refused(written, change, message):
+    path = written.folder / "ext/closecall/cases.ndjson"
+    path.write_bytes(b"".join(change(path.read_bytes().splitlines(keepends=True))))
+    with pytest.raises(RunFolderError, match=message):
+        load_run(written.folder)
+
+
+def test_results_of_two_cases_in_one_place_are_refused_by_file_and_line(written):
+    swap(written.folder / "results.ndjson", 5, 9)  # the first metric of two cases
+    with pytest.raises(RunFolderError, match=r"results\.ndjson:6: a result of case 'case-1'"):
+        load_run(written.folder)
+
+
+def test_ids_no_line_can_hold_and_texts_that_were_cut_still_pair(tmp_path):
+    rows = [
+        {"id": f"a\tb{i}" if i else "x" * 5000, "response": "é" * 3_000_000 * (i == 1) + "a"}
+        for i in range(3)
+    ]
+    memory = evaluate(rows, embedder=HashEmbedder(), cache=False)
+    evaluate(rows, embedder=HashEmbedder(), aef=tmp_path / "run", cache=False)
+    read = list(load_run(tmp_path / "run"))
+    assert [row.case.id for row in read] == [row.case.id for row in memory]
+    assert [len(row.case.response) < 3_000_000 for row in read] == [True] * 3

@@ -79,6 +79,30 @@ def test_nothing_measured_has_no_mean_and_no_labels():
     assert (empty.asked, empty.mean) == (0, None)
 
 
+def test_a_result_that_does_not_apply_was_not_asked_for():
+    tally = MetricTally(plan())
+    tally.add(result("passed", 0.75), None)
+    tally.add(result("not_applicable", reason="no question here"), Label.ACCEPT)
+    tally.add(result("skipped", reason="left out"), None)
+    done = tally.summary()
+    assert (done.asked, done.measured, done.not_applicable) == (2, 1, 1)
+    assert done.absent == {"left out": 1}
+    assert done.absent_states == {State.SKIPPED: 1}
+
+
+def test_reasons_beyond_a_hundred_are_counted_together_and_named_last():
+    tally = MetricTally(plan())
+    for index in range(300):
+        tally.add(result("error", reason=f"broke at {index}"), None)
+        tally.add(result("error", reason="broke at 7"), None)
+    done = tally.summary()
+    assert len(done.absent) == 101
+    assert next(iter(done.absent.items())) == ("broke at 7", 301)
+    assert list(done.absent.items())[-1] == ("other reasons", 200)
+    assert sum(done.absent.values()) == done.asked == 600
+    assert set(done.absent) == {f"broke at {i}" for i in range(100)} | {"other reasons"}
+
+
 def test_the_mean_is_exact_whatever_the_order():
     values = [1e-6, 0.1, 0.7, 0.3333333, 1.0, 0.2] * 400
     tally, back = MetricTally(plan()), MetricTally(plan())
@@ -112,8 +136,9 @@ def test_a_case_is_what_its_worst_result_is(states, whole):
     tally = RunTally([plan(name="a"), plan(name="b")])
     tally.add([row])
     counts = tally.counts(0)
-    kept = {name: getattr(counts, name) for name in ("passed", "failed", "scored", "unmeasured")}
-    place = whole if State(whole).measured else "unmeasured"
+    names = ("passed", "failed", "scored", "unmeasured", "not_applicable")
+    kept = {name: getattr(counts, name) for name in names}
+    place = whole if State(whole).measured or whole == "not_applicable" else "unmeasured"
     assert kept == {name: int(name == place) for name in kept}
 
 
@@ -126,6 +151,8 @@ def test_a_case_is_what_its_worst_result_is(states, whole):
         ({"total": 2, "failed": 1, "unmeasured": 1, "bad_rows": 1}, 1),
         ({"total": 2, "passed": 1, "unmeasured": 1}, 11),
         ({"total": 1, "passed": 1, "bad_rows": 1}, 11),
+        ({"total": 2, "passed": 1, "not_applicable": 1}, 0),
+        ({"total": 2, "not_applicable": 2}, 0),
     ],
 )
 def test_the_exit_code(counts, code):
@@ -201,4 +228,8 @@ def test_summary_json_is_what_the_results_say_and_the_format_asks(tmp_path, shar
     decided = run.metrics[0]
     by_state = [line["state"] for line in lines if line["path"] == "decided"]
     assert decided.passed == by_state.count("passed")
-    assert decided.measured + sum(decided.absent.values()) == decided.asked == 60
+    assert decided.not_applicable == by_state.count("not_applicable") == 7
+    assert decided.measured + sum(decided.absent.values()) == decided.asked == 60 - 7
+    assert sum(decided.absent_states.values()) == sum(decided.absent.values())
+    (entry, *_) = json.loads((tmp_path / "run/summary.json").read_bytes())["lanes"][0]["metrics"]
+    assert (entry["N"], entry["notMeasured"]) == (53, sum(decided.absent.values()))

@@ -9,7 +9,7 @@ import msgspec
 
 from closecall.cache import schema
 from closecall.cache.entries import Difference, Explanation, OtherEntry
-from closecall.cache.maintenance import require
+from closecall.cache.maintenance import present, require
 from closecall.cache.vectors import VectorCache
 from closecall.instrument import Instrument, cache_key, text_fingerprint
 from closecall.records import JSON, Role
@@ -30,7 +30,7 @@ def explain(cache: VectorCache, instrument: Instrument, role: Role, text: str) -
     effective = instrument.effective_role(role)
     stored = None
     others: tuple[OtherEntry, ...] = ()
-    if cache.path.exists():
+    if present(cache.path):
         stored = cache.get_many(instrument, [key]).get(key)
         if stored is None:
             rows = require(cache, lambda c: _same_text(c, text_fingerprint(text)))

@@ -42,6 +42,26 @@ def require(
     return box[0]
 
 
+def present(path: Path) -> bool:
+    """Return whether the cache file is there.
+
+    Raises
+    ------
+    ConfigurationError
+        Its folder cannot be looked into.
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise ConfigurationError(
+            f"vector cache: cannot use {path} ({error.strerror or error}). Name another folder "
+            "with --cache-dir or CLOSECALL_CACHE_DIR."
+        ) from error
+    return True
+
+
 def info(cache: VectorCache) -> CacheInfo:
     """Return what the cache holds; a missing file is not made.
 
@@ -52,7 +72,7 @@ def info(cache: VectorCache) -> CacheInfo:
     """
     path = cache.path
     aside = tuple(map(str, set_aside_files(path)))
-    if not path.exists():
+    if not present(path):
         return CacheInfo(path=str(path), exists=False, bytes=0, rows=0, set_aside=aside)
     found = require(cache, _instruments)
     return CacheInfo(
@@ -100,7 +120,7 @@ def prune(
         if number is not None and number < 0:
             raise UsageError(f"{name} must not be negative, got {number}")
     path = cache.path
-    if not path.exists():
+    if not present(path):
         return Pruned(path=str(path), rows=0, rows_left=0, bytes_before=0, bytes_after=0)
     before = _bytes(path)
     found = require(cache, _instruments)
@@ -137,7 +157,7 @@ def clear(cache: VectorCache) -> Pruned:
         The file cannot be used.
     """
     path, before, rows = cache.path, _bytes(cache.path), 0
-    if path.exists():
+    if present(path):
         rows = sum(one.rows for one in require(cache, _instruments))
         require(cache, _empty, writes=True)
         require(cache, _reclaim, writes=True)

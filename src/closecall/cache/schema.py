@@ -35,7 +35,7 @@ TABLES = {
         "CREATE TABLE vectors(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, "
         "instrument INTEGER NOT NULL, fingerprint BLOB NOT NULL, role TEXT NOT NULL, "
         "dims INTEGER NOT NULL, vector BLOB NOT NULL, seen INTEGER, total INTEGER, "
-        "windows INTEGER, checksum BLOB NOT NULL)"
+        "windows INTEGER, own INTEGER, unknown INTEGER, checksum BLOB NOT NULL)"
     ),
     "uses": (
         "CREATE TABLE uses(vector INTEGER PRIMARY KEY, instrument INTEGER NOT NULL, "
@@ -63,7 +63,7 @@ INSERT_INSTRUMENT = (
 )
 INSERT_VECTOR = (
     "INSERT OR IGNORE INTO vectors(key, fingerprint, role, dims, vector, seen, total, windows, "
-    "checksum, instrument) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "own, unknown, checksum, instrument) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 INSERT_USES = (
     "INSERT OR REPLACE INTO uses(vector, instrument, day) "
@@ -71,12 +71,24 @@ INSERT_USES = (
 )
 SELECT_VECTORS = (
     "SELECT v.key, i.digest, v.fingerprint, v.role, v.dims, v.vector, v.seen, v.total, "
-    "v.windows, v.checksum, v.id, u.day FROM vectors v "
+    "v.windows, v.own, v.unknown, v.checksum, v.id, u.day FROM vectors v "
     "LEFT JOIN instruments i ON i.id = v.instrument LEFT JOIN uses u ON u.vector = v.id "
     "WHERE v.key IN ({})"
 )
 
-PreparedRow = tuple[bytes, bytes, str, int, bytes, int | None, int | None, int | None, bytes]
+PreparedRow = tuple[
+    bytes,
+    bytes,
+    str,
+    int,
+    bytes,
+    int | None,
+    int | None,
+    int | None,
+    int | None,
+    int | None,
+    bytes,
+]
 
 
 class DamagedRowError(Exception):
@@ -145,8 +157,13 @@ def prepare(instrument: Instrument, key: bytes, text: TextKey, value: Embedded) 
     role = instrument.effective_role(text.role).value
     fingerprint = text_fingerprint(text.text)
     tokens = value.tokens
-    counts = (tokens.seen, tokens.total, tokens.windows) if tokens else (None, None, None)
-    row = (key, fingerprint, role, instrument.dims, blob, *counts)
+    seen = total = windows = own = unknown = None
+    if tokens is not None:
+        seen, total, windows = tokens.seen, tokens.total, tokens.windows
+        own, unknown = tokens.own, tokens.unknown
+    row = (
+        key, fingerprint, role, instrument.dims, blob, seen, total, windows, own, unknown,
+    )  # fmt: skip
     return (*row, checksum(instrument.digest, row))
 
 
@@ -175,8 +192,7 @@ def restore(instrument: Instrument, row: tuple[Any, ...]) -> tuple[bytes, Embedd
         raise DamagedRowError("a vector has no day of last use")
     vector = np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
     vector.flags.writeable = False
-    seen, total, windows = counts
-    tokens = None if seen is None else Tokens(seen=seen, total=total, windows=windows)
+    tokens = None if counts[0] is None else Tokens(*counts)
     return key, Embedded(vector, tokens)
 
 
@@ -185,7 +201,7 @@ def checksum(digest: str, row: tuple[Any, ...]) -> bytes:
     key, fingerprint, role, dims, vector, *counts = row
     numbers = [-1 if count is None else count for count in counts]
     state = hashlib.blake2b(digest.encode(), digest_size=8)
-    state.update(struct.pack("<4q", dims, *numbers))
+    state.update(struct.pack("<6q", dims, *numbers))
     for part in (key, fingerprint, role.encode(), vector):
         state.update(struct.pack("<q", len(part)))
         state.update(part)

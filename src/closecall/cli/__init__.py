@@ -6,6 +6,7 @@ the README.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -16,11 +17,13 @@ import click
 from closecall._version import __version__
 from closecall.cli.options import HELP_NAMES
 from closecall.cli.pipes import may_close
+from closecall.cli.say import say
 from closecall.errors import ClosecallError
 
 COMMANDS = {
     "score": "Score one pair of texts.",
     "eval": "Score a file of cases and say which are close enough.",
+    "verify": "Check a run folder from end to end.",
     "demo": "See it work on a packaged set of labelled answers.",
     "models": "List, inspect, add and verify local models.",
     "cache": "Look at the cache of vectors, prune or clear it.",
@@ -98,20 +101,23 @@ def run(args: list[str] | None = None) -> int:
     try:
         return _run(args)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        say(shown.getvalue().removesuffix("\n"), err=True)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("closecall: interrupted", err=True)
         return EXIT_INTERRUPTED
     except ClosecallError as error:
-        _say_error(str(error))
+        say(f"closecall: {error}", err=True)
         return error.exit_code
     except Exception as error:
         if os.environ.get("CLOSECALL_DEBUG"):
             raise
-        _say_error(
-            f"internal error: {type(error).__name__}: {error}\n"
-            "This is a bug in closecall; CLOSECALL_DEBUG=1 shows where it happened."
+        say(
+            f"closecall: internal error: {type(error).__name__}: {error}\n"
+            "This is a bug in closecall; CLOSECALL_DEBUG=1 shows where it happened.",
+            err=True,
         )
         return EXIT_INTERNAL
 
@@ -122,13 +128,6 @@ def _run(args: list[str] | None) -> int:
     except SystemExit as done:  # how click ends a completion
         result = done.code
     return result if isinstance(result, int) else 0
-
-
-def _say_error(text: str) -> None:
-    """Say it on standard error; what it quotes of a file is shown, never obeyed."""
-    from closecall.report.words import visible
-
-    click.echo(f"closecall: {visible(text)}", err=True)
 
 
 def _any_text_prints() -> None:

@@ -6,22 +6,21 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from closecall.cli.options import HELP_NAMES
+from closecall.cli.options import HELP_NAMES, ROLES, WINDOWS, pairs
+from closecall.cli.say import say, say_json
+from closecall.report.words import visible
 
 if TYPE_CHECKING:
     from closecall.cache.entries import CacheInfo, Explanation, Pruned
     from closecall.cache.vectors import VectorCache
-    from closecall.records import Role
+    from closecall.embedders.base import TextKey
+    from closecall.records import Case
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-ROLES = ("query", "document", "text")
-WINDOWS = ("chunk", "truncate", "error")
-
 
 UNITS = {
     "": 1,
@@ -84,7 +83,7 @@ def info(cache_dir: Path | None, as_json: bool) -> None:
 
     with _cache(cache_dir) as vectors:
         found = maintenance.info(vectors)
-    _print_json(found) if as_json else _print_info(found)
+    _say_record(found) if as_json else _print_info(found)
 
 
 @cache.command(epilog=example("closecall cache prune --max-size 500MB --older-than 30d"))
@@ -115,7 +114,7 @@ def prune(
         done = maintenance.prune(
             vectors, max_bytes=max_size, older_than_days=older_than, instrument=model
         )
-    _print_json(done) if as_json else _print_pruned(done)
+    _say_record(done) if as_json else _print_pruned(done)
 
 
 @cache.command(epilog=example("closecall cache clear --yes"))
@@ -129,23 +128,43 @@ def clear(yes: bool, cache_dir: Path | None, as_json: bool) -> None:
         if not yes:
             if not _someone_is_there():
                 raise click.UsageError("nobody is there to ask; type: closecall cache clear --yes")
-            click.confirm(f"Drop every vector in {vectors.path}?", abort=True, err=True)
+            click.confirm(visible(f"Drop every vector in {vectors.path}?"), abort=True, err=True)
         done = maintenance.clear(vectors)
-    _print_json(done) if as_json else _print_pruned(done)
+    _say_record(done) if as_json else _print_pruned(done)
 
 
 @cache.command(
     epilog=example(
         'closecall cache explain "Your parcel left on Monday." --role text',
-        "closecall cache explain --case cases.jsonl:17",
+        "closecall cache explain --case cases.jsonl:17 -m embed_response_context",
     )
 )
 @click.argument("text", required=False)
-@click.option("--case", "case", metavar="FILE:ID", help="Explain the texts of one case instead.")
+@click.option(
+    "--case",
+    "case",
+    metavar="FILE:ID",
+    help="Explain the texts that metrics embed for one case instead.",
+)
+@click.option(
+    "-m",
+    "--metrics",
+    "names",
+    multiple=True,
+    metavar="NAMES",
+    help="The metrics to ask, with --case.  [default: embed_answer_similarity]",
+)
+@click.option(
+    "--map",
+    "mapping",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    help="How the file is read, with --case; as for closecall eval.",
+)
 @click.option(
     "--role",
     type=click.Choice(ROLES),
-    help="What the text is to the model; without it every role that the model tells apart.",
+    help="What TEXT is to the model; without it every role that the model tells apart.",
 )
 @click.option("--embedder", "spec", help="The embedder to ask for; without it the default.")
 @click.option("--window", type=click.Choice(WINDOWS), default="chunk", show_default=True)
@@ -154,6 +173,8 @@ def explain(
     *,
     text: str | None,
     case: str | None,
+    names: tuple[str, ...],
+    mapping: tuple[str, ...],
     role: str | None,
     spec: str | None,
     window: str,
@@ -166,26 +187,32 @@ def explain(
     """
     from closecall.cache.explain import explain as look
     from closecall.embedders.registry import load_embedder
-    from closecall.records import Role
 
     if (text is None) == (case is None):
         raise click.UsageError("give either a TEXT or --case FILE:ID")
-    texts = [("text", text)] if text is not None else _case_texts(case or "")
+    if text is not None:
+        if names or mapping:
+            raise click.UsageError("-m and --map are for --case; a TEXT is looked up as it is")
+        asked = _plain_text(text, role)
+    elif role:
+        raise click.UsageError("--role is for a TEXT; with --case the metrics (-m) say the roles")
+    else:
+        asked = _case_texts(case or "", names, mapping)
     instrument = load_embedder(spec, window=window).instrument
-    asked = [Role(role)] if role else [Role.TEXT, Role.QUERY, Role.DOCUMENT]
-    roles: dict[Role, None] = dict.fromkeys(instrument.effective_role(one) for one in asked)
+    # Roles that the model does not tell apart are one entry.
+    keys = {(instrument.effective_role(key.role), key.text): name for key, name in asked.texts}
     with _cache(cache_dir) as vectors:
-        found = [
-            (name, look(vectors, instrument, one, words)) for name, words in texts for one in roles
-        ]
+        found = [(name, look(vectors, instrument, *key)) for key, name in keys.items()]
     if as_json:
         import msgspec
 
         rows = [{"name": name, **msgspec.to_builtins(one)} for name, one in found]
-        _print_json({"texts": rows})
+        say_json({"texts": rows, "absent": asked.absent})
         return
     for name, one in found:
         _print_explanation(name, one)
+    for metric, reason in asked.absent.items():
+        say(f"{metric}: embeds nothing: {reason}")
 
 
 def _someone_is_there() -> bool:
@@ -199,77 +226,114 @@ def _cache(folder: Path | None) -> VectorCache:
     # What a failure says is in the error raised for it; only what was repaired is told here.
     def tell(notice: str) -> None:
         if "set aside" in notice:
-            click.echo(notice, err=True)
+            say(notice, err=True)
 
     return VectorCache(cache_path(folder), on_notice=tell)
 
 
-def _case_texts(place: str) -> list[tuple[str, str]]:
+class Asked(NamedTuple):
+    """Texts to look for, each with its role and its name; and metrics that embed none, and why."""
+
+    texts: list[tuple[TextKey, str]]
+    absent: dict[str, str]
+
+
+def _plain_text(text: str, role: str | None) -> Asked:
+    from closecall.embedders.base import TextKey
+    from closecall.records import Role
+
+    roles = [Role(role)] if role else [Role.TEXT, Role.QUERY, Role.DOCUMENT]
+    return Asked([(TextKey(text, one), "text") for one in roles], {})
+
+
+def _case_texts(place: str, names: tuple[str, ...], mapping: tuple[str, ...]) -> Asked:
+    """Return what the metrics embed for one case: a context of several passages is joined."""
+    from closecall.metrics.registry import DEFAULT, load_metrics
+    from closecall.records import Unmeasured
+
+    metrics = load_metrics(list(names) or DEFAULT)
+    case = _case(place, pairs(mapping, "--map", "FIELD=COLUMN"))
+    keys: dict[TextKey, None] = {}
+    absent = {}
+    for metric in metrics:
+        found = metric.texts(case)
+        if isinstance(found, Unmeasured):
+            absent[metric.spec.id] = found.reason
+        else:
+            keys.update(dict.fromkeys(found))
+    return Asked([(key, _name(case, key.text)) for key in keys], absent)
+
+
+def _case(place: str, mapping: dict[str, str]) -> Case:
     from closecall.datasets import open_dataset
     from closecall.errors import UsageError
 
     file, separator, wanted = place.rpartition(":")
     if not separator or not file or not wanted:
         raise UsageError(f"--case takes FILE:ID, for example cases.jsonl:17; got {place!r}")
-    for case in open_dataset(Path(file)):
+    for case in open_dataset(Path(file), mapping=mapping or None):
         if case.id == wanted:
-            singles = [("input", case.input), ("response", case.response)]
-            several = [
-                *((f"references[{i}]", text) for i, text in enumerate(case.references)),
-                *((f"context[{i}]", text) for i, text in enumerate(case.context)),
-            ]
-            return [(name, text) for name, text in singles if text is not None] + several
+            return case
     raise UsageError(f"{file} holds no case with the id {wanted!r}")
 
 
-def _print_json(record: object) -> None:
-    import json
+def _name(case: Case, text: str) -> str:
+    """Return where in the case a text stands; passages that were joined are the ``context``."""
+    fields = {
+        "input": case.input,
+        "response": case.response,
+        **{f"references[{i}]": reference for i, reference in enumerate(case.references)},
+        **{f"context[{i}]": passage for i, passage in enumerate(case.context)},
+    }
+    return ", ".join(name for name, found in fields.items() if found == text) or "context"
 
+
+def _say_record(record: object) -> None:
     import msgspec
 
-    click.echo(json.dumps(msgspec.to_builtins(record), indent=2, ensure_ascii=False))
+    say_json(msgspec.to_builtins(record))
 
 
 def _print_info(found: CacheInfo) -> None:
-    click.echo(f"vector cache: {found.path}")
+    say(f"vector cache: {found.path}")
     if not found.exists:
-        click.echo("  nothing stored yet")
+        say("  nothing stored yet")
     else:
-        click.echo(f"  {found.rows} vectors, {_size(found.bytes)} on disk")
+        say(f"  {found.rows} vectors, {_size(found.bytes)} on disk")
     for one in found.instruments:
-        click.echo(
+        say(
             f"  {one.digest[:12]}  {one.model} ({one.provider}): {one.rows} vectors, "
             f"{_size(one.bytes)}, last used {one.last_used}"
         )
     for name in found.set_aside:
-        click.echo(f"  set aside: {name} (closecall cache clear removes it)")
+        say(f"  set aside: {name} (closecall cache clear removes it)")
 
 
 def _print_pruned(done: Pruned) -> None:
-    click.echo(
+    say(
         f"dropped {done.rows} vectors, {done.rows_left} left; "
         f"{_size(done.bytes_before)} -> {_size(done.bytes_after)}"
     )
     for name in done.files:
-        click.echo(f"removed {name}")
+        say(f"removed {name}")
 
 
 def _print_explanation(name: str, one: Explanation) -> None:
     head = f"{name} as {one.role} under {one.model} {one.digest[:12]}"
     if one.hit:
         seen = f", {one.tokens.seen} of {one.tokens.total} tokens seen" if one.tokens else ""
-        click.echo(f"{head}: hit{seen}")
+        say(f"{head}: hit{seen}")
         return
-    click.echo(f"{head}: miss")
+    say(f"{head}: miss")
     if not one.others:
-        click.echo("  this text is not stored under any model")
+        say("  this text is not stored under any model")
     for other in one.others:
-        click.echo(
+        say(
             f"  stored as {other.role} under {other.model} {other.digest[:12]}, "
             f"last used {other.last_used}; it differs in:"
         )
         for difference in other.differences:
-            click.echo(
+            say(
                 f"    {difference.field}: stored {difference.stored!r}, asked {difference.asked!r}"
             )
 

@@ -83,8 +83,13 @@ def command(save: str | None) -> None:
 def _save(packaged: Path, place: Path) -> None:
     from closecall.errors import UsageError
 
+    if place.suffix.lower() not in (".jsonl", ".ndjson"):
+        raise UsageError(f"{place}: the cases are JSON lines; give a name that ends in .jsonl")
     try:
-        place.write_bytes(packaged.read_bytes())
+        with place.open("xb") as out:  # never over a file somebody has
+            out.write(packaged.read_bytes())
+    except FileExistsError as error:
+        raise UsageError(f"{place}: is there already; give another name") from error
     except OSError as error:
         raise UsageError(f"cannot write {place}: {error.strerror or error}") from error
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import socket
 import sys
@@ -14,12 +13,22 @@ from typing import NamedTuple
 import click
 
 from closecall._version import __version__
+from closecall.cli.say import say, say_json
 
 CANARY = "The parcel arrived two days late."
 OTHER = "The package came two days after it was due."
 """Texts of about the same meaning; their cosine tells a working model from a broken one."""
 
-PACKAGES = ("onnxruntime", "tokenizers", "numpy", "click", "rich", "msgspec", "platformdirs")
+PACKAGES = (
+    "onnxruntime",
+    "tokenizers",
+    "numpy",
+    "click",
+    "rich",
+    "msgspec",
+    "platformdirs",
+    "pyyaml",
+)
 
 
 class Check(NamedTuple):
@@ -39,10 +48,10 @@ def command(as_json: bool) -> int:
     """
     checks = [_guarded(name, check) for name, check in CHECKS.items()]
     if as_json:
-        click.echo(json.dumps([check._asdict() for check in checks], indent=2))
+        say_json([check._asdict() for check in checks])
     else:
         for check in checks:
-            click.echo(f"{'ok ' if check.ok else 'BAD'} {check.name:<16} {check.found}")
+            say(f"{'ok ' if check.ok else 'BAD'} {check.name:<16} {check.found}")
     return 0 if all(check.ok for check in checks) else 3
 
 
@@ -120,6 +129,9 @@ def _models() -> str:
 
     folder = store.store_folder()
     _writable(folder)
+    bad = [check for check in store.verify_all() if not check.ok]
+    if bad:
+        raise RuntimeError(f"{bad[0].model}: {bad[0].problem}")
     return str(folder)
 
 
@@ -134,9 +146,9 @@ def _writable(folder: Path) -> None:
     import tempfile
 
     place = folder
-    while not place.exists():
-        place = place.parent
     try:
+        while not place.exists():
+            place = place.parent
         with tempfile.TemporaryFile(dir=place):
             pass
     except OSError as error:

@@ -10,6 +10,7 @@ import click
 from closecall.cli.options import cutoffs, embedder_options, pairs
 from closecall.cli.pipes import may_close
 from closecall.cli.progress import Progress
+from closecall.cli.say import say
 
 if TYPE_CHECKING:
     from closecall.runs.record import Run
@@ -27,6 +28,9 @@ Exit codes: 0 all measured and passed, 1 a case failed its cutoff, 2 usage, 3 co
 4 input data, 11 otherwise green but something was not measured, 130 interrupted (resumable).
 """
 
+
+MANY_RUNS = 50
+"""Beyond so many folders in the default place the run says how to remove some."""
 
 BELONG_TO_RUN = frozenset(
     {
@@ -121,8 +125,10 @@ def command(
     context: click.Context, /, file: Path | None, resume: Path | None, **options: Any
 ) -> int:
     """Score every case of FILE (JSONL, JSON, CSV, TSV or YAML) and decide each by its cutoff."""
-    if (file is None) == (resume is None):
+    if file is None and resume is None:
         raise click.UsageError("give a FILE of cases, or --resume DIR")
+    if file is not None and resume is not None:
+        raise click.UsageError("--resume goes on as the run began; leave out FILE")
     if resume is not None:
         _refuse_beside_resume(context)
     if options["aef"] and options["no_aef"]:
@@ -130,9 +136,11 @@ def command(
     if options["cache_dir"] and options["no_cache"]:
         raise click.UsageError("--cache-dir and --no-cache exclude each other")
     form = _format(options["form"], options["output"])
-    _require_writable(options["output"])
+    _require_writable(options["output"], file)
     run = _run(file, resume, options)
     _report(run, form, options["output"], quiet=options["quiet"])
+    if resume is None and options["aef"] is None and not options["quiet"]:
+        _say_how_many(run)
     return run.exit_code
 
 
@@ -144,15 +152,19 @@ def _format(form: str | None, output: Path | None) -> str:
     return form
 
 
-def _require_writable(output: Path | None) -> None:
-    """Find out before the work that its report could not be written."""
+def _require_writable(output: Path | None, file: Path | None) -> None:
+    """Find out before the work that its report cannot be written, or would replace the cases."""
     import tempfile
 
     from closecall.errors import UsageError
 
-    if output is None or str(output) == "-" or (output.exists() and not output.is_file()):
-        return  # a pipe or a device says so itself
+    if output is None or str(output) == "-":
+        return
     try:
+        if output.exists() and not output.is_file():
+            return  # a pipe or a device says so itself
+        if file is not None and file.exists() and output.exists() and output.samefile(file):
+            raise UsageError(f"-o {output}: that is the file of cases; it would be lost")
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=output.parent):
             pass
@@ -161,29 +173,29 @@ def _require_writable(output: Path | None) -> None:
 
 
 def _run(file: Path | None, resume: Path | None, options: dict[str, Any]) -> Run:
-    from closecall.report.words import visible
+    from closecall.errors import ConfigurationError, RunFolderError
     from closecall.runs import evaluate as runs
 
-    place = options["aef"]
+    place: Path | None = resume or options["aef"]
     common: dict[str, Any] = {
         "threads": options["threads"],
         "cache": options["cache_dir"] or not options["no_cache"],
-        "on_notice": lambda text: click.echo(f"closecall: {visible(text)}", err=True),
+        "on_notice": lambda text: say(f"closecall: {text}", err=True),
     }
     with Progress(quiet=options["quiet"]) as progress:
         common["progress"] = progress
+        run_id = runs.new_run_id()
+        if place is None and not options["no_aef"]:
+            place = _default_place(run_id)
+        before = _written(place)
         try:
             if resume is not None:
-                place = resume
                 return runs.resume(resume, **common)
-            run_id = runs.new_run_id()
-            if place is None and not options["no_aef"]:
-                place = _default_place(run_id)
             return runs.evaluate(
                 str(file),
                 list(options["names"]) or runs.DEFAULT_METRIC,
                 options["embedder"],
-                cutoffs=cutoffs(options["cutoff"]),
+                cutoffs=cutoffs(options["cutoff"], options["names"] or (runs.DEFAULT_METRIC,)),
                 window=options["window"],
                 mapping=pairs(options["mapping"], "--map", "FIELD=COLUMN") or None,
                 on_bad_row=options["on_bad_row"],
@@ -196,12 +208,50 @@ def _run(file: Path | None, resume: Path | None, options: dict[str, Any]) -> Run
                 **common,
             )
         except KeyboardInterrupt:
-            if place is not None and (Path(place) / "run.json").exists():
-                from closecall.runs.claim import quoted
-
-                hint = f"closecall eval --resume {quoted(Path(place))}"
-                click.echo(f"\nGo on with: {hint}", err=True)
+            progress.stop()
+            _say_how_to_go_on(place)
             raise
+        except (ConfigurationError, RunFolderError):
+            if _written(place) > before:
+                _say_how_to_go_on(place)
+            raise
+
+
+def _written(place: Path | None) -> int:
+    """Return the bytes of results in a run folder, 0 where there is none."""
+    from closecall.runs.files import RESULTS
+
+    try:
+        return 0 if place is None else (place / RESULTS).stat().st_size
+    except OSError:
+        return 0
+
+
+def _say_how_to_go_on(place: Path | None) -> None:
+    from closecall.runs import files
+    from closecall.runs.claim import quoted
+
+    if place is not None and files.exists(place, files.RUN):
+        say(f"\nGo on with: closecall eval --resume {quoted(place)}", err=True)
+
+
+def _say_how_many(run: Run) -> None:
+    """Say how to remove runs that nobody looks at any more; nothing is removed by itself."""
+    from closecall.runs.claim import quoted
+
+    if run.folder is None:
+        return
+    place = run.folder.parent
+    try:
+        runs = sorted(path for path in place.iterdir() if path.is_dir())
+    except OSError:
+        return
+    if len(runs) > MANY_RUNS:
+        say(
+            f"closecall: {len(runs)} run folders are kept in {place}; remove the oldest with: "
+            f"rm -r {quoted(runs[0])}  or all with: rm -r {quoted(place)}",
+            err=True,
+        )
 
 
 def _default_place(run_id: str) -> Path | None:
@@ -210,7 +260,7 @@ def _default_place(run_id: str) -> Path | None:
     try:
         return default_place(run_id)
     except OSError as error:
-        click.echo(
+        say(
             f"closecall: no run folder, so this run cannot be resumed: .closecall/runs cannot be "
             f"made here ({error.strerror or error}); name one with --aef DIR",
             err=True,
@@ -235,7 +285,6 @@ def _report(run: Run, form: str, output: Path | None, *, quiet: bool) -> None:
     import sys
 
     from closecall.report.formats import save, write
-    from closecall.report.words import visible
 
     if output is None or str(output) == "-":
         with may_close(sys.stdout):
@@ -249,6 +298,6 @@ def _report(run: Run, form: str, output: Path | None, *, quiet: bool) -> None:
 
         seen = overview(run, worst=0)
         for line in (*seen.reading, *seen.notes, seen.verdict):
-            click.echo(f"closecall: {visible(line)}", err=True)
+            say(f"closecall: {line}", err=True)
     if run.folder is not None:
-        click.echo(f"closecall: run folder {run.folder}", err=True)
+        say(f"closecall: run folder {run.folder}", err=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 
 from closecall.cli.options import HELP_NAMES
+from closecall.cli.say import say, say_json
 
 EXAMPLES = """\b
 Examples:
@@ -34,31 +34,27 @@ def list_(as_json: bool) -> None:
 
     listing = store.list_models()
     if as_json:
-        click.echo(
-            json.dumps(
-                [
-                    {
-                        **msgspec.to_builtins(model.card),
-                        "place": model.place,
-                        "folder": str(model.folder),
-                    }
-                    for model in listing.models
-                ],
-                ensure_ascii=False,
-                indent=2,
-            )
+        say_json(
+            [
+                {
+                    **msgspec.to_builtins(model.card),
+                    "place": model.place,
+                    "folder": str(model.folder),
+                }
+                for model in listing.models
+            ]
         )
     else:
         for model in listing.models:
             card = model.card
             names = ", ".join((card.name, *card.aliases))
-            click.echo(
+            say(
                 f"{names:<36} {card.dims:>5} dims  {card.max_tokens:>5} tokens  "
                 f"{card.precision:<13} {model.place}"
             )
         _say_where()
     for broken in listing.broken:
-        click.echo(f"closecall: {broken.problem}", err=True)
+        say(f"closecall: {broken.problem}", err=True)
 
 
 def _say_where() -> None:
@@ -66,9 +62,9 @@ def _say_where() -> None:
     from closecall.models import store
 
     try:
-        click.echo(f"Added models are kept in {store.store_folder()}", err=True)
+        say(f"Added models are kept in {store.store_folder()}", err=True)
     except ModelError as error:
-        click.echo(f"closecall: {error}", err=True)
+        say(f"closecall: {error}", err=True)
 
 
 @command.command("info", epilog="Example: closecall models info minilm")
@@ -91,10 +87,10 @@ def info(name: str, as_json: bool) -> None:
             "instrument": facts,
         }
     if as_json:
-        click.echo(json.dumps(facts, ensure_ascii=False, indent=2))
+        say_json(facts)
         return
     for line in _lines(facts):
-        click.echo(line)
+        say(line)
 
 
 def _lines(value: dict[str, Any], indent: str = "") -> list[str]:
@@ -102,11 +98,11 @@ def _lines(value: dict[str, Any], indent: str = "") -> list[str]:
     for key, item in value.items():
         if isinstance(item, dict) and item:
             lines += [f"{indent}{key}:", *_lines(item, indent + "  ")]
-        elif isinstance(item, list) and item and isinstance(item[0], dict):
+        elif isinstance(item, list | tuple) and item and isinstance(item[0], dict):
             lines.append(f"{indent}{key}:")
             lines += [f"{indent}  {'  '.join(str(v) for v in entry.values())}" for entry in item]
         else:
-            shown = ", ".join(map(str, item)) if isinstance(item, list) else item
+            shown = ", ".join(map(str, item)) if isinstance(item, list | tuple) else item
             lines.append(f"{indent}{key}: {'-' if shown in ('', {}, None) else shown}")
     return lines
 
@@ -152,8 +148,8 @@ def add(
             raise click.UsageError(f"--prefix takes ROLE=TEXT, got {value!r}")
         prefixes[role] = text
     model = store.add_model(folder, name, aliases=aliases, prefixes=prefixes or None, **options)
-    click.echo(f"added {model.card.name} ({model.card.dims} dims) in {model.folder}")
-    click.echo(f"use it with: closecall eval FILE --embedder {model.card.name}", err=True)
+    say(f"added {model.card.name} ({model.card.dims} dims) in {model.folder}")
+    say(f"use it with: closecall eval FILE --embedder {model.card.name}", err=True)
 
 
 @command.command("verify", epilog="Example: closecall models verify minilm")
@@ -164,9 +160,9 @@ def verify(name: str | None) -> int:
 
     checks = store.verify_all() if name is None else store.verify_model(store.find_model(name))
     for check in checks:
-        click.echo(f"{'ok ' if check.ok else 'BAD'} {check.model}: {check.path}")
+        say(f"{'ok ' if check.ok else 'BAD'} {check.model}: {check.path}")
         if not check.ok:
-            click.echo(f"    {check.problem}")
+            say(f"    {check.problem}")
     bad = sum(not check.ok for check in checks)
-    click.echo(f"{len(checks) - bad} / {len(checks)} files as recorded")
+    say(f"{len(checks) - bad} / {len(checks)} files as recorded")
     return 3 if bad else 0

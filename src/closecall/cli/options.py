@@ -7,6 +7,10 @@ from typing import Any, TypeVar
 
 import click
 
+WINDOWS = ("chunk", "truncate", "error")
+ROLES = ("query", "document", "text")
+"""Spelt out here too, because ``--help`` is to load neither records nor instruments."""
+
 HELP_NAMES: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 """Context settings of every group; commands below a group inherit them."""
 
@@ -24,7 +28,7 @@ def embedder_options(function: F) -> F:
             ),
             click.option(
                 "--window",
-                type=click.Choice(["chunk", "truncate", "error"]),
+                type=click.Choice(WINDOWS),
                 default="chunk",
                 show_default=True,
                 help="A text longer than the model's window: read it in windows and average, "
@@ -54,12 +58,25 @@ def pairs(values: tuple[str, ...], option: str, example: str) -> dict[str, str]:
     return found
 
 
-def cutoffs(values: tuple[str, ...]) -> dict[str, float]:
-    """Return ``--cutoff NAME=VALUE`` arguments as numbers."""
+def cutoffs(values: tuple[str, ...], names: tuple[str, ...]) -> dict[str, float]:
+    """Return ``--cutoff NAME=VALUE`` arguments as numbers; for one metric VALUE alone will do."""
     found: dict[str, float] = {}
-    for name, text in pairs(values, "--cutoff", "NAME=VALUE").items():
+    metrics = [part.strip() for name in names for part in name.split(",") if part.strip()]
+    if len(values) == 1 and len(metrics) == 1 and _is_number(values[0]):
+        values = (f"{metrics[0]}={values[0]}",)
+    for name, text in pairs(
+        values, "--cutoff", "NAME=VALUE (for example embed_answer_similarity=62)"
+    ).items():
         try:
             found[name] = float(text)
         except ValueError:
             raise click.UsageError(f"--cutoff {name}={text}: {text!r} is not a number") from None
     return found
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

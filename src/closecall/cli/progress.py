@@ -34,6 +34,10 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Take the bar off the screen; twice does no harm."""
         if self._bar is not None:
             self._bar.stop()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 
@@ -10,6 +9,7 @@ import click
 
 from closecall.cli.options import embedder_options
 from closecall.cli.pipes import may_close
+from closecall.cli.say import say, say_json
 
 EXAMPLES = """\b
 Examples:
@@ -60,14 +60,12 @@ def command(
     used = load_embedder(embedder, window=window, threads=threads or 1)
     result = score_pair(chosen, first, second, used)
     from closecall.report.pair import line, record
-    from closecall.report.words import narrow
 
     with may_close(sys.stdout):
-        click.echo(
-            json.dumps(record(result, chosen, used.instrument), ensure_ascii=narrow(sys.stdout))
-            if as_json
-            else line(result, chosen, used.instrument)
-        )
+        if as_json:
+            say_json(record(result, chosen, used.instrument), indent=None)
+        else:
+            say(line(result, chosen, used.instrument))
     return {"passed": 0, "scored": 0, "failed": 1}.get(result.state.value, 11)
 
 

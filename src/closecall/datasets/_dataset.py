@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from closecall.datasets._content import encode_content
-from closecall.datasets._plan import Plan, Survey, decide
+from closecall.datasets._plan import Plan, decide
 from closecall.datasets._rows import BadRowError, Ids, compile_reader
 from closecall.datasets._sniff import TextFile, inspect
 from closecall.datasets._sources import Source
+from closecall.datasets._survey import Survey
 from closecall.datasets._told import told
 from closecall.datasets._values import Notes, Problems
 from closecall.errors import DatasetError, RowProblem, UsageError
@@ -171,6 +172,7 @@ def open_dataset(
     mapping: Mapping[str, str] | None = None,
     on_bad_row: OnBadRow = "fail",
     format: str | None = None,  # noqa: A002  # the word users know
+    needed: Collection[str] | None = None,
 ) -> Dataset:
     """Return the dataset of a case file.
 
@@ -188,13 +190,16 @@ def open_dataset(
         "fail", or "skip" to leave bad rows out (counted by ``scan``).
     format
         ``jsonl``, ``json``, ``csv``, ``tsv`` or ``yaml``; by the file's suffix when None.
+    needed
+        The fields of ``Case`` that will be used, all when None. Another field that can be read
+        in two ways is left absent, which ``reading`` tells, instead of refused.
 
     Raises
     ------
     UsageError
         A mapping to a column or of a field that is not there; an unknown option.
     DatasetError
-        The file as a whole cannot be read, or can be read in two ways.
+        The file as a whole cannot be read, or a needed field can be read in two ways.
     """
     if on_bad_row not in ON_BAD_ROW:
         raise UsageError(f"on_bad_row {on_bad_row!r} is not one of {', '.join(ON_BAD_ROW)}")
@@ -205,7 +210,7 @@ def open_dataset(
     for where, row, _ in source.rows(check=False):
         if row is not None:
             survey.add(row, f"{prefix}{where}{suffix}")
-    plan = decide(survey, str(file.path), cells=name in {"csv", "tsv"})
+    plan = decide(survey, str(file.path), cells=name in {"csv", "tsv"}, needed=needed)
     return Dataset(file, source, plan, format=name, on_bad_row=on_bad_row)
 
 

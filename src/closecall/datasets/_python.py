@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from closecall.datasets._fields import FIELDS, REFERENCE
-from closecall.datasets._plan import Column, Plan, Survey, decide
+from closecall.datasets._plan import Plan, decide
 from closecall.datasets._rows import BadRowError, Ids, compile_reader
 from closecall.datasets._strict import Flaws, flaws_of
+from closecall.datasets._survey import Column, Survey, as_argument
 from closecall.datasets._values import Notes, kind
 from closecall.errors import DatasetError, RowProblem, UsageError
 from closecall.records import Case
@@ -23,7 +24,10 @@ _OF_CASE = Plan(
 
 
 def cases_from(
-    rows: Iterable[Case | Mapping[str, Any]], *, mapping: Mapping[str, str] | None = None
+    rows: Iterable[Case | Mapping[str, Any]],
+    *,
+    mapping: Mapping[str, str] | None = None,
+    needed: Collection[str] | None = None,
 ) -> list[Case]:
     """Return the cases of Python objects, checked, each with an id of its own.
 
@@ -34,6 +38,8 @@ def cases_from(
         ``cases[3]``.
     mapping
         Field to column for the mappings, as for ``open_dataset``.
+    needed
+        The fields that will be used, as for ``open_dataset``.
 
     Raises
     ------
@@ -48,11 +54,11 @@ def cases_from(
             "a list: [case]"
         )
     taken = list(rows)
-    survey = Survey(mapping)
+    survey = Survey(mapping, spell=as_argument)
     for index, row in enumerate(taken):
         if isinstance(row, Mapping):
             survey.add(row, f"{_SOURCE}[{index}]")
-    plan = decide(survey, _SOURCE)
+    plan = decide(survey, _SOURCE, needed=needed)
     notes = Notes()
     ids = Ids(notes)
     read, read_case = compile_reader(plan, notes, ids), compile_reader(_OF_CASE, notes, ids)

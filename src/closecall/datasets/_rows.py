@@ -18,7 +18,8 @@ from closecall.datasets._fields import (
     RESPONSE,
     TAGS,
 )
-from closecall.datasets._plan import Column, Plan, carries
+from closecall.datasets._plan import Plan
+from closecall.datasets._survey import Column, carries
 from closecall.datasets._values import Notes, Problems
 from closecall.records import Case
 
@@ -64,13 +65,17 @@ class Ids:
             self._notes[_values.SHORTENED, ""] += 1
         taken = self._taken
         if wanted in taken:
-            self._notes[_values.RENAMED, ""] += 1
+            notes = self._notes
+            notes[_values.RENAMED, ""] += 1
+            notes[_values.REPEATED, ""] += wanted not in self._last
             count = self._last.get(wanted, 1)
             base = wanted
             while wanted in taken:
                 count += 1
                 wanted = shortened(base, f"#{count}")
             self._last[base] = count
+            if len(notes.renamed) < _values.EXAMPLES:
+                notes.renamed.append((base, wanted))
         taken.add(wanted)
         return wanted
 

@@ -110,12 +110,14 @@ class TextFile(NamedTuple):
             if not self.cr:
                 yield from file
                 return
-            rest = b""
+            begun: list[bytes] = []  # pieces, because adding to a long line would copy it
             while chunk := file.read(HEAD):
-                *whole, rest = (rest + chunk).split(b"\r")
-                for line in whole:
-                    yield line + b"\n"
-            if rest:
+                *ends, rest = chunk.split(b"\r")
+                for end in ends:
+                    yield b"".join((*begun, end, b"\n"))
+                    begun.clear()
+                begun.append(rest)
+            if rest := b"".join(begun):
                 yield rest
 
     def text(self) -> str:

@@ -59,8 +59,9 @@ LIST_KEYS = (
 def rows_of(document: Any, file: str) -> tuple[list[Any], tuple[str, ...]]:
     """Return the rows of a JSON or YAML document and how they were found.
 
-    A list of objects; an object with one list of objects under a usual name; or an object that
-    is itself one case.
+    A list of objects; an object with one list of objects under a usual name (spelled in any
+    way, like a column's); the output of promptfoo, which has the list two levels down; or an
+    object that is itself one case.
 
     Raises
     ------
@@ -83,14 +84,13 @@ def rows_of(document: Any, file: str) -> tuple[list[Any], tuple[str, ...]]:
             f"{file}: looks like a table written column by column. Write one object for each "
             "case; with pandas: df.to_json('cases.jsonl', orient='records', lines=True)"
         )
-    found = [key for key in LIST_KEYS if isinstance(document.get(key), list)]
+    found = _lists_of(document)
     if len(found) == 1 and not texts:
-        if not document[found[0]]:
-            raise DatasetError(
-                f"{file}: its list `{found[0]}` is empty. It needs at least one case"
-            )
+        ((name, rows),) = found.items()
+        if not rows:
+            raise DatasetError(f"{file}: its list `{name}` is empty. It needs at least one case")
         _refuse_promptfoo(document, file)
-        return document[found[0]], (f"the cases are the list under `{found[0]}`",)
+        return rows, (f"the cases are the list under `{name}`",)
     if texts:
         return [document], ("the file is one object, read as one case",)
     _refuse_promptfoo(document, file)
@@ -112,6 +112,17 @@ def rows_of(document: Any, file: str) -> tuple[list[Any], tuple[str, ...]]:
     )
 
 
+def _lists_of(document: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return the lists under a usual name; without any, the list promptfoo's output has inside."""
+    from closecall.datasets._fields import plain
+
+    usual = {plain(key) for key in LIST_KEYS}
+    found = {k: v for k, v in document.items() if isinstance(v, list) and plain(k) in usual}
+    results = document.get("results")
+    inner = results.get("results") if isinstance(results, dict) else None
+    return {"results.results": inner} if not found and isinstance(inner, list) else found
+
+
 def _tall(document: dict[str, Any]) -> bool:
     """Return whether all values are columns: lists, or objects of row numbers, of one length."""
     sizes = {len(v) for v in document.values() if isinstance(v, (list, dict))}
@@ -128,8 +139,7 @@ def _refuse_promptfoo(document: dict[str, Any], file: str) -> None:
     ):
         raise DatasetError(
             f"{file}: is a promptfoo configuration: prompts and tests for a model still to be "
-            "asked, no responses. Ask the model first (promptfoo eval -o results.json), then "
-            "write one object for each case: "
-            '{"input": "the question", "response": "what the model said", "reference": "the value '
-            'to be similar to"}'
+            "asked, no responses. Ask the model first (promptfoo eval -o results.json), and give "
+            "the file it writes with --map response=response.output --map input=vars.NAME "
+            "--map reference=testCase.assert.0.value"
         )

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from closecall.records import is_whole_text
+
 Flaws = tuple[tuple[str, str], ...]
 """(field, message) pairs."""
 
@@ -123,14 +125,14 @@ def _key_flaws(item: dict[Any, Any], field: str) -> Flaws:
     for key in item:
         if not isinstance(key, str):
             return ((field, f"expected text keys, got {type(key).__name__}"),)
-        if not _whole(key):
+        if not is_whole_text(key):
             return ((field, HALF_CHARACTER),)
     return ()
 
 
 def _scalar_flaw(item: Any, *, python: bool) -> str:
     if isinstance(item, str):
-        return "" if _whole(item) else HALF_CHARACTER
+        return "" if is_whole_text(item) else HALF_CHARACTER
     if isinstance(item, float):
         if math.isfinite(item):
             return ""
@@ -159,8 +161,8 @@ def not_utf8(error: UnicodeDecodeError) -> str:
     """Return where a text stops being UTF-8 and what to do about it."""
     return (
         f"byte {error.start + 1} of the line (0x{error.object[error.start]:02X}) is not UTF-8; "
-        "save the file as UTF-8, or if it is Windows text convert it: "
-        "iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW"
+        'save the file as UTF-8 (in Excel: save as "CSV UTF-8"), or if it is Windows text convert '
+        "it: iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW"
     )
 
 
@@ -183,16 +185,6 @@ def _keys(value: Any, level: int) -> int:
                 return -1
             count += inner
     return count
-
-
-def _whole(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def syntax(error: json.JSONDecodeError) -> str:

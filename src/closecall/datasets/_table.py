@@ -11,8 +11,12 @@ from closecall.datasets._fields import field_of
 from closecall.datasets._sniff import TextFile
 from closecall.datasets._strict import Flaws, not_utf8
 from closecall.errors import DatasetError
+from closecall.records import is_whole_text
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+
+Damaged = list[tuple[int, str]]
+"""(line, message) of lines that are not UTF-8."""
 
 MAX_CELL = 1 << 26
 """Characters in one cell; more is a quote that was never closed."""
@@ -31,18 +35,20 @@ class Table:
         Whether a tab is the likeliest delimiter (a .tsv file).
     wanted
         Columns the caller maps, to tell the delimiter by.
+
+    Notes
+    -----
+    Reading raises ``csv.field_size_limit`` to ``MAX_CELL`` for the whole process and leaves it
+    there. Only other users of ``csv`` that count on a lower limit can tell.
     """
 
     suffix = ""
 
     def __init__(self, file: TextFile, *, tabs: bool, wanted: frozenset[str]) -> None:
-        if csv.field_size_limit() < MAX_CELL:
-            csv.field_size_limit(MAX_CELL)
         self._file = file
         self.prefix = f"{file.path.name}:"
         self._delimiter, self._skip = self._sniff(tabs=tabs, wanted=wanted)
-        names, self._header_lines = self._read_header()
-        self._names = names
+        self._names = names = self._read_header()
         self.header = tuple(name for name in names if name)
         nameless = len(names) - len(self.header)
         self.reading = (f"cells are separated by a {DELIMITERS[self._delimiter]}",) + (
@@ -51,23 +57,31 @@ class Table:
             else ()
         )
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self, damaged: Damaged) -> Iterator[str]:
+        """Yield the lines; of one that is not UTF-8 the foreign bytes come as surrogates."""
         for number, line in enumerate(self._file.lines(), start=1):
             try:
                 yield line.decode("utf-8")
             except UnicodeDecodeError as error:
-                raise DatasetError(f"{self.prefix}{number}: {not_utf8(error)}") from error
+                damaged.append((number, not_utf8(error)))
+                yield line.decode("utf-8", errors="surrogateescape")
 
-    def _reader(self, delimiter: str, skip: int) -> tuple[Any, int]:
-        lines = self._lines()
+    def _reader(self, delimiter: str, skip: int) -> tuple[Any, Damaged]:
+        """Return a reader past the first lines, and what it adds damaged lines to as it goes."""
+        # The limit is the whole process's, and is never put back: another thread may be in the
+        # middle of a table, whose longer cells would then look like a quote never closed.
+        if csv.field_size_limit() < MAX_CELL:
+            csv.field_size_limit(MAX_CELL)
+        damaged: Damaged = []
+        lines = self._lines(damaged)
         for _ in range(skip):
             next(lines, None)
-        return csv.reader(lines, delimiter=delimiter, strict=True), skip
+        return csv.reader(lines, delimiter=delimiter, strict=True), damaged
 
     def _sniff(self, *, tabs: bool, wanted: frozenset[str]) -> tuple[str, int]:
         """Return the delimiter that makes the most of the header, and the lines before it."""
         skip = 0
-        for line in self._lines():
+        for line in self._lines([]):
             if line.strip():
                 if found := _SEP_LINE.fullmatch(line):
                     return found[1], skip + 1
@@ -89,14 +103,18 @@ class Table:
         except csv.Error:
             return []
 
-    def _read_header(self) -> tuple[list[str], int]:
-        reader, skip = self._reader(self._delimiter, self._skip)
+    def _read_header(self) -> list[str]:
+        skip = self._skip
+        reader, damaged = self._reader(self._delimiter, skip)
         try:
             names = [name.strip() for name in next(reader, [])]
         except csv.Error as error:
             raise DatasetError(
                 f"{self.prefix}{skip + 1}: the header cannot be read: {_reason(error)}"
             ) from error
+        if damaged:
+            number, message = damaged[0]
+            raise DatasetError(f"{self.prefix}{number}: {message}")
         seen: set[str] = set()
         for name in names:
             if name in seen and name:
@@ -105,15 +123,21 @@ class Table:
                     "one of them"
                 )
             seen.add(name)
-        return names, skip + int(reader.line_num)
+        return names
 
     def rows(self, *, check: bool = True) -> Iterator[tuple[int, dict[str, Any] | None, Flaws]]:
-        """Yield the rows; ``where`` is the line a row starts on. Empty rows are passed over."""
-        reader, skip = self._reader(self._delimiter, self._skip)
+        """Yield the rows; ``where`` is the line a row starts on. Empty rows are passed over.
+
+        A row that is not UTF-8 is a flawed one; its ``where`` is the line with the first such
+        byte.
+        """
+        skip = self._skip
+        reader, damaged = self._reader(self._delimiter, skip)
         names = self._names
         next(reader, None)
         width = len(names)
         while True:
+            damaged.clear()
             start = reader.line_num + skip + 1
             try:
                 cells = next(reader)
@@ -121,6 +145,10 @@ class Table:
                 return
             except csv.Error as error:
                 yield start, None, (("", _reason(error)),)
+                continue
+            if damaged:
+                where, message = damaged[0]
+                yield where, None, ((_damaged_column(cells, names), message),)
                 continue
             if len(cells) != width and not any(cells[width:]):
                 del cells[width:]
@@ -134,6 +162,11 @@ class Table:
                 yield start, None, (("", "holds a NUL byte, which no text does; remove it"),)
                 continue
             yield start, row, ()
+
+
+def _damaged_column(cells: list[str], names: list[str]) -> str:
+    """Return the name over the first cell with a foreign byte, "" where there is no name."""
+    return next((n for n, cell in zip(names, cells, strict=False) if not is_whole_text(cell)), "")
 
 
 def _uneven(count: int, width: int, delimiter: str) -> str:

@@ -7,26 +7,43 @@ absence; an object is refused, except a context entry that holds its text under 
 from __future__ import annotations
 
 import ast
+import contextlib
+import json
 import math
 import re
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from closecall.datasets._fields import LABEL_WORDS, LABELS_ALLOWED, PASSAGE_KEYS
+from closecall.datasets._strict import flaws_of, parse, too_much
 from closecall.records import Label
 
 NUMBER = "number"
 PASSAGE = "passage"
 LIST_CELL = "list cell"
+REPEATED = "repeated"
 RENAMED = "renamed"
 ENCODED = "encoded"
 SHORTENED = "shortened"
-UNNAMED = "unnamed"
-EMPTY_ROWS = "empty rows"
 
-Notes = Counter[tuple[str, str]]
-"""How often something worth telling happened: (what, column) to times."""
+EXAMPLES = 3
+"""Ids named of those that were changed."""
+
+
+class Notes(Counter[tuple[str, str]]):
+    """How often something worth telling happened: (what, column) to times.
+
+    ``renamed`` has the first few ids that an earlier case had, each with what it became.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.renamed: list[tuple[str, str]] = []
+
 
 Problems = list[tuple[str, str]]
 """(field, message) of everything wrong with one row."""
@@ -35,11 +52,12 @@ MAX_CELL_LIST = 1 << 20
 """Characters; a longer cell is never taken for a list written by Python."""
 
 _PY_STRING = r"(?:'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")"
-_PY_LIST = re.compile(
-    rf"\[\s*(?:{_PY_STRING}(?:\s*,\s*{_PY_STRING})*\s*,?|{_PY_STRING}(?:\s+{_PY_STRING})*)\s*\]",
+_PY_ITEM = re.compile(rf"({_PY_STRING})(\s*,\s*|\s*)", re.DOTALL)
+_PY_TOKEN = re.compile(
+    rf"\s*({_PY_STRING}|True\b|False\b|None\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|[\[\]{{}}:,])",
     re.DOTALL,
 )
-_PY_ITEM = re.compile(_PY_STRING, re.DOTALL)
+_AS_JSON = {"True": "true", "False": "false", "None": "null"}
 
 
 def kind(value: object) -> str:
@@ -105,11 +123,10 @@ def texts(
     """
     if value is None:
         return ()
+    if cells:
+        value = unfolded(value, column, problems, notes)
     if isinstance(value, str):
-        found = cell_list(value) if cells and value.startswith("[") else None
-        if found is not None:
-            notes[LIST_CELL, column] += 1
-        return (value,) if found is None else found
+        return (value,)
     if isinstance(value, (list, tuple)):
         return tuple(
             entry
@@ -147,24 +164,104 @@ def _entry(entry: Any, place: str, problems: Problems, notes: Notes, *, passages
     return ""
 
 
-def cell_list(cell: str) -> tuple[str, ...] | None:
-    """Return the texts of a list in a table's cell, None when the cell is just a text.
+def unfolded(value: Any, column: str, problems: Problems, notes: Notes) -> Any:
+    """Return the list that is written in a table's cell, any other value as it is.
 
-    JSON (``["a", "b"]``), Python (``['a', 'b']``) and a printed numpy array (``['a' 'b']``) are
-    lists; anything else that starts with a bracket, such as ``[1] says so``, is a text.
+    JSON (``["a", {"text": "b"}]``), texts and objects as Python lists them (``['a', 'b']``,
+    ``[{'text': 'b'}]``) and a printed numpy array of texts (``['a' 'b']``) are lists; anything
+    else that starts with a bracket, such as ``[1] says so``, is a text. The list is empty when a
+    problem was added.
     """
-    import msgspec
-
+    if not isinstance(value, str) or not value.startswith("["):
+        return value
+    found: Sequence[Any] | None
     try:
-        return tuple(msgspec.json.decode(cell.encode(), type=list[str]))
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        pass
-    if len(cell) > MAX_CELL_LIST or not _PY_LIST.fullmatch(cell.rstrip()):
+        found = msgspec.json.decode(value, type=list[str])
+    except msgspec.DecodeError:
+        found = _careful_list(value, column, problems)
+    if found is None:
+        return value
+    notes[LIST_CELL, column] += 1
+    return found
+
+
+def _careful_list(cell: str, column: str, problems: Problems) -> Sequence[Any] | None:
+    try:
+        found = _written_list(cell)
+    except (RecursionError, ValueError) as error:
+        problems.append((column, too_much(error)))
+        return ()
+    flaws = flaws_of({column: found})
+    problems.extend(flaws)
+    return () if flaws else found
+
+
+def _written_list(cell: str) -> Any:
+    """Return the list that a cell holds in JSON or as Python prints it, None when it is a text.
+
+    Raises
+    ------
+    RecursionError, ValueError
+        A list, but too much of one.
+    """
+    with contextlib.suppress(json.JSONDecodeError):
+        return parse(cell)
+    texts = _python_list(cell)
+    if texts is not None:
+        return texts
+    with contextlib.suppress(json.JSONDecodeError):
+        return parse(_python_as_json(cell))
+    return None
+
+
+def _python_as_json(cell: str) -> str:
+    """Return a list with objects as Python prints it in the spelling of JSON, else "".
+
+    Token by token, in one pass; whether they make a list is for the parser of JSON to say, which
+    knows no sets, no calls and no keys but texts.
+    """
+    if len(cell) > MAX_CELL_LIST or "{" not in cell:
+        return ""
+    tokens: list[str] = []
+    end = 0
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            while found := _PY_TOKEN.match(cell, end):
+                token = found[1]
+                end = found.end()
+                tokens.append(
+                    json.dumps(ast.literal_eval(token))
+                    if token[0] in "'\""
+                    else _AS_JSON.get(token, token)
+                )
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return ""
+    return "" if cell[end:].strip() else " ".join(tokens)
+
+
+def _python_list(cell: str) -> list[str] | None:
+    """Return the texts of a list as Python or numpy prints it, None when the cell is none.
+
+    One pass, item by item: no step looks at a character that an earlier one went over.
+    """
+    if len(cell) > MAX_CELL_LIST:
+        return None
+    items: list[str] = []
+    gaps: list[str] = []
+    end = len(cell) - len(cell[1:].lstrip())
+    while found := _PY_ITEM.match(cell, end):
+        items.append(found[1])
+        gaps.append(found[2])
+        end = found.end()
+    commas = ["," in gap for gap in gaps]
+    even = all(commas[:-1]) or (not any(commas) and all(gaps[:-1]))
+    if not items or not even or cell[end:].rstrip() != "]":
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # '\d' in a text is not worth a warning
-            return tuple(ast.literal_eval(item) for item in _PY_ITEM.findall(cell))
+            return [ast.literal_eval(item) for item in items]
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
 
@@ -188,8 +285,8 @@ def tags(
     value: Any, column: str, problems: Problems, notes: Notes, *, cells: bool
 ) -> tuple[str, ...]:
     """Return tags from a list, or from a text with commas or semicolons between them."""
-    if isinstance(value, str) and not (
-        cells and value.startswith("[") and cell_list(value) is not None
-    ):
+    if cells:
+        value = unfolded(value, column, problems, notes)
+    if isinstance(value, str):
         return tuple(tag for part in re.split(r"[,;]", value) if (tag := part.strip()))
-    return texts(value, column, problems, notes, passages=False, cells=cells)
+    return texts(value, column, problems, notes, passages=False, cells=False)

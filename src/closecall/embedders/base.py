@@ -2,6 +2,7 @@
 
 Whoever writes an embedder gives ``instrument`` and ``embed``. Order, batching by length, the
 cache, checks of width and finiteness, and the splitting off of texts that fail are closecall's.
+An embedder may have ``load()`` (``LoadingEmbedder``) and may count tokens (``CountingEmbedder``).
 """
 
 from __future__ import annotations
@@ -55,6 +56,23 @@ class CountingEmbedder(Embedder, Protocol):
 
     def embed_counted(self, texts: Sequence[str], role: Role = Role.TEXT) -> Counted:
         """Like ``embed``, with tokens seen and total per text."""
+        ...
+
+
+@runtime_checkable
+class LoadingEmbedder(Embedder, Protocol):
+    """An embedder that can make itself ready before the first text comes."""
+
+    def load(self) -> None:
+        """Load whatever ``embed`` would load with the first text; calling it again does nothing.
+
+        Called before a run begins, so that what would fail every text stops the run instead.
+
+        Raises
+        ------
+        ConfigurationError
+            If this embedder cannot be used at all.
+        """
         ...
 
 

@@ -93,6 +93,16 @@ class CachedEmbedder:
         """What is remembered now, in bytes, about."""
         return self._memory.size
 
+    def prepare(self) -> None:
+        """Load the embedder now, if it has ``load()``, so that a run it would fail never begins.
+
+        Raises
+        ------
+        ConfigurationError
+            The embedder cannot be used at all, as when its model cannot be loaded.
+        """
+        self._checked.load()
+
     def fetch(self, keys: Iterable[TextKey]) -> dict[TextKey, Outcome]:
         """Return a vector or a reason for every key.
 

@@ -12,6 +12,7 @@ from closecall.embedders.base import (
     Embedded,
     Embedder,
     Failure,
+    LoadingEmbedder,
     Vectors,
 )
 from closecall.errors import ConfigurationError, EmbeddingError, TextTooLongError
@@ -44,6 +45,17 @@ class Checked:
         self._embedder = embedder
         self._counting = embedder if isinstance(embedder, CountingEmbedder) else None
         self._instrument = embedder.instrument
+
+    def load(self) -> None:
+        """Make an embedder that has ``load()`` ready; any exception becomes the one kind."""
+        if not isinstance(self._embedder, LoadingEmbedder):
+            return
+        try:
+            self._embedder.load()
+        except ConfigurationError:
+            raise
+        except Exception as error:
+            raise ConfigurationError(f"cannot be loaded: {self._reason(error)}") from error
 
     def embed(self, texts: Sequence[str], role: Role) -> list[Answer]:
         """Return one answer per text, in order.
@@ -109,7 +121,10 @@ class Checked:
         for row, count, is_finite, is_nonzero in zip(
             vectors, tokens, finite.tolist(), nonzero.tolist(), strict=True
         ):
-            if is_finite and is_nonzero:
+            if count is not None and count.unreadable:
+                # Its vector is that of any text of as many unknown tokens.
+                answers.append(Answer(Failure(self._unreadable()), lasting=True))
+            elif is_finite and is_nonzero:
                 # A copy in immutable bytes: the batch's array can go, nobody can write to it.
                 vector = np.frombuffer(row.tobytes(), dtype=np.float32)
                 answers.append(Answer(Embedded(vector, count), lasting=True))
@@ -132,6 +147,9 @@ class Checked:
             raise EmbeddingError(f"expected vectors of shape {wanted}, got {array.shape}")
         with np.errstate(over="ignore"):
             return array.astype(np.float32, copy=False)
+
+    def _unreadable(self) -> str:
+        return f"{self._name()}: it knows no word or sign of the text"
 
     def _reason(self, error: Exception) -> str:
         said = error.reason if isinstance(error, EmbeddingError) else str(error)

@@ -20,7 +20,7 @@ from closecall.errors import ConfigurationError, EmbeddingError, TextTooLongErro
 from closecall.instrument import CHUNK, Instrument
 from closecall.models.cards import GRAPH_FILE, TOKENIZER_FILE
 from closecall.models.store import StoredModel, load_model
-from closecall.records import Role, Tokens
+from closecall.records import Role, Tokens, is_whole_text
 
 BATCH_TOKENS = 1024
 """Most tokens in one run of the session."""
@@ -114,7 +114,9 @@ class OnnxEmbedder:
         ModelIntegrityError
             If a file is not the one its card records.
         ModelError
-            If a file is missing, or the runtime cannot use it.
+            If a file is missing, or keeps weights in other files, or the runtime cannot use it.
+        ConfigurationError
+            If the runtime cannot be imported or would not run on the CPU.
         """
         self._ready()
 
@@ -255,23 +257,13 @@ def _check_texts(texts: Sequence[str]) -> None:
     for index, text in enumerate(texts):
         if not isinstance(text, str):
             raise UsageError(f"texts[{index}] must be str, got {type(text).__name__}")
-    broken = [index for index, text in enumerate(texts) if not _writable(text)]
+    broken = [index for index, text in enumerate(texts) if not is_whole_text(text)]
     if broken:
         raise EmbeddingError(
             f"{_listed(broken)}: {_BROKEN_TEXT}",
             broken,
             reason=_BROKEN_TEXT,
         )
-
-
-def _writable(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _refuse_too_long(

@@ -109,8 +109,11 @@ class Reader:
         policy, overlap = self._instrument.window, self._instrument.overlap
         spans = read_spans(len(ids) - lead, self._room - lead, overlap, policy)
         specials = len(self._loaded.before) + len(self._loaded.after)
-        seen = specials + lead + spans[-1].stop if spans else 0
-        return Reading(ids, lead, spans, Tokens(seen, specials + len(ids), len(spans)))
+        own = spans[-1].stop if spans else 0
+        seen = specials + lead + own if spans else 0
+        unknown = int(np.count_nonzero(ids[lead : lead + own] == self._loaded.unknown))
+        tokens = Tokens(seen, specials + len(ids), len(spans), own, unknown)
+        return Reading(ids, lead, spans, tokens)
 
     def _tokenize(self, texts: Sequence[str], mapper: Mapper) -> list[Ids]:
         """Return the tokens of each text, special tokens left out."""

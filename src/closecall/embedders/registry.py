@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from closecall.errors import ConfigurationError, UnknownNameError, UsageError
+from closecall.errors import ConfigurationError, UsageError
 from closecall.instrument import CHUNK, WINDOW_POLICIES
 
 if TYPE_CHECKING:
@@ -68,6 +68,3 @@ def _spec(spec: str | None) -> str:
             f"--embedder {DEFAULT}."
         )
     return DEFAULT
-
-
-__all__ = ["DEFAULT", "UnknownNameError", "load_embedder"]

@@ -23,12 +23,12 @@ from closecall.metrics.sides import (
 )
 from closecall.records import JSON, Case, Measured, Measurement, Unmeasured
 from closecall.similarity import (
+    METHODS,
     dot_product,
     euclidean_distance,
     manhattan_distance,
 )
 
-METHODS = ("cosine", "euclidean", "manhattan", "dot")
 COMBINE = ("best", "mean")
 
 

@@ -26,6 +26,8 @@ from closecall.metrics.sides import (
 )
 from closecall.records import JSON, Case, Measured, Measurement, Role, Unmeasured
 
+_SIDES = {"references": reference_side, "response": response_side, "input": input_side}
+
 
 class _PooledMetric:
     """Cosine of two sides of a case, as a score: below 0 as 0, times ``HIGH``.
@@ -34,10 +36,12 @@ class _PooledMetric:
     """
 
     NAME: ClassVar[str]
-    NEEDS: ClassVar[tuple[str, str]]
+    NEEDS: ClassVar[tuple[str, str]] = ("references", "response")
     DEFAULT_CUTOFF: ClassVar[float]
     DESCRIPTION: ClassVar[str]
     HIGH: ClassVar[float] = PERCENT
+    ROLE: ClassVar[Role] = Role.TEXT
+    """What a context is to the model."""
     VERSION: ClassVar[str] = "1"
 
     def __init__(self, cutoff: float | None = None) -> None:
@@ -59,7 +63,11 @@ class _PooledMetric:
         return f"{type(self).__name__}(cutoff={self.cutoff:g})"
 
     def _sides(self, case: Case) -> tuple[Side | Unmeasured, Side | Unmeasured]:
-        return reference_side(case), response_side(case)
+        first, second = (self._side(case, field) for field in self.NEEDS)
+        return first, second
+
+    def _side(self, case: Case, field: str) -> Side | Unmeasured:
+        return context_side(case, self.ROLE) if field == "context" else _SIDES[field](case)
 
     def _details(self, first: str, second: str) -> dict[str, JSON]:
         return {"groundTruthLength": len(first), "outputLength": len(second)}
@@ -129,7 +137,6 @@ class AnswerSimilarity(_PooledMetric):
     """
 
     NAME = "embed_answer_similarity"
-    NEEDS = ("references", "response")
     DEFAULT_CUTOFF = 70.0
     DESCRIPTION = "Cosine of response and best reference, 0 to 100."
 
@@ -138,7 +145,6 @@ class SemanticSimilarity(_PooledMetric):
     """``semantic_similarity``: like ``AnswerSimilarity`` on a scale of 0 to 1, cutoff 0.7."""
 
     NAME = "semantic_similarity"
-    NEEDS = ("references", "response")
     DEFAULT_CUTOFF = 0.7
     HIGH = UNIT
     DESCRIPTION = "Cosine of response and best reference, 0 to 1."
@@ -147,7 +153,7 @@ class SemanticSimilarity(_PooledMetric):
 class _ContextMetric(_PooledMetric):
     """A context is compared as a whole; the nearest of several passages stands beside it."""
 
-    ROLE: ClassVar[Role]
+    DEFAULT_CUTOFF = 50.0
 
     def _details(self, first: str, second: str) -> dict[str, JSON]:  # noqa: ARG002 - same
         return {}
@@ -166,12 +172,7 @@ class ResponseContextSimilarity(_ContextMetric):
 
     NAME = "embed_response_context"
     NEEDS = ("context", "response")
-    DEFAULT_CUTOFF = 50.0
     DESCRIPTION = "Cosine of response and context, 0 to 100."
-    ROLE = Role.TEXT
-
-    def _sides(self, case: Case) -> tuple[Side | Unmeasured, Side | Unmeasured]:
-        return context_side(case, self.ROLE), response_side(case)
 
 
 class QueryContextSimilarity(_ContextMetric):
@@ -183,9 +184,5 @@ class QueryContextSimilarity(_ContextMetric):
 
     NAME = "embed_query_context"
     NEEDS = ("input", "context")
-    DEFAULT_CUTOFF = 50.0
     DESCRIPTION = "Cosine of input and context, 0 to 100."
     ROLE = Role.DOCUMENT
-
-    def _sides(self, case: Case) -> tuple[Side | Unmeasured, Side | Unmeasured]:
-        return input_side(case), context_side(case, self.ROLE)

@@ -69,13 +69,32 @@ def compile_folder(
     UsageError
         If the storage, the name or a role is not known.
     ModelError
-        If the folder cannot be used; see ``layout`` and ``weights``.
+        If the folder cannot be used; see ``layout`` and ``weights``. If ``target`` cannot be
+        written.
     UnsupportedArchitectureError
         If the model is not one the compiler knows.
     MissingExtraError
         If onnx or safetensors is not installed.
     """
     _check(naming, storage, prefixes)
+    try:
+        return _compile(source, target, naming, storage, prefixes, token_types=token_types)
+    except OSError as error:
+        where = error.filename or target
+        raise ModelError(
+            f"{where}: cannot be read or written: {error.strerror or error}"
+        ) from error
+
+
+def _compile(
+    source: Path,
+    target: Path,
+    naming: Naming,
+    storage: str,
+    prefixes: Mapping[str, str] | None,
+    *,
+    token_types: bool,
+) -> ModelCard:
     layout = read_layout(source)
     target.mkdir(parents=True, exist_ok=True)
     origin, graph = _graph(layout, half=storage == "fp16", token_types=token_types)

@@ -1,4 +1,4 @@
-"""sha256 of files, read in pieces."""
+"""sha256 of files and of the bytes read from them."""
 
 from __future__ import annotations
 
@@ -27,21 +27,38 @@ def hash_file(path: Path) -> ModelFile:
         raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def require(path: Path, expected: ModelFile) -> None:
-    """Do nothing if the file's bytes are the ones expected.
+def read_file(path: Path) -> bytes:
+    """Return a file's bytes.
+
+    Raises
+    ------
+    ModelError
+        If the file is missing or cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such file") from None
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def require(path: Path, data: bytes, expected: ModelFile) -> None:
+    """Do nothing if ``data``, read from ``path``, are the bytes expected.
+
+    The bytes and not the path are what is hashed, so that nobody can change the file between
+    this look and the use.
 
     Raises
     ------
     ModelIntegrityError
         If they are not; the message holds both hashes and what to do.
-    ModelError
-        If the file is missing or cannot be read.
     """
-    found = hash_file(path)
-    if found.sha256 != expected.sha256:
+    found = hashlib.sha256(data).hexdigest()
+    if found != expected.sha256:
         raise ModelIntegrityError(
             f"{path}: damaged or changed: expected sha256 {expected.sha256} "
-            f"({expected.size} bytes), found {found.sha256} ({found.size} bytes). "
+            f"({expected.size} bytes), found {found} ({len(data)} bytes). "
             "Run 'closecall models verify' to check every model; reinstall closecall if it is "
             "the bundled one, otherwise add the model again with 'closecall models add'"
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -45,7 +46,7 @@ class StoredModel(msgspec.Struct, frozen=True):
 
 
 class BrokenModel(msgspec.Struct, frozen=True):
-    """A folder whose card cannot be used, and why."""
+    """A folder whose card cannot be used, or a place that cannot be listed, and why."""
 
     folder: Path
     place: str
@@ -120,7 +121,12 @@ def list_models() -> Listing:
     models: list[StoredModel] = []
     broken: list[BrokenModel] = []
     for place, root in _places():
-        for folder in _model_folders(root):
+        try:
+            folders = _model_folders(root)
+        except ModelError as error:  # the models of the other place are none the worse
+            broken.append(BrokenModel(root, place, str(error)))
+            continue
+        for folder in folders:
             try:
                 models.append(StoredModel(read_card(folder / CARD_FILE), folder, place))
             except ModelError as error:
@@ -136,7 +142,7 @@ def find_model(name: str = DEFAULT_MODEL) -> StoredModel:
     Raises
     ------
     UnknownNameError
-        If there is none; the message lists those there are.
+        If there is none; the message lists those there are, and those that cannot be used.
     ModelError
         If it is there and its card cannot be used.
     """
@@ -155,6 +161,7 @@ def find_model(name: str = DEFAULT_MODEL) -> StoredModel:
     raise UnknownNameError(
         f"no model {name!r} on this machine; there are: {', '.join(known) or 'none'}. "
         "Add one with 'closecall models add FOLDER'"
+        + "".join(f"\nCannot be used: {unread.problem}" for unread in listing.broken)
     )
 
 
@@ -167,9 +174,15 @@ def load_model(folder: Path | str) -> StoredModel:
         If the folder is missing or holds no card.
     """
     path = Path(folder)
-    if not path.is_dir():
+    try:
+        there = path.is_dir()
+        compiled = not there or (path / CARD_FILE).is_file()
+        raw = not compiled and (path / "modules.json").is_file()
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if not there:
         raise ModelError(f"{path}: no such folder")
-    if not (path / CARD_FILE).is_file() and (path / "modules.json").is_file():
+    if raw:
         raise ModelError(
             f"{path}: a sentence-transformers model that is not compiled yet; "
             f"type 'closecall models add {path}' and use the name it prints"
@@ -209,6 +222,7 @@ def add_model(
     """Compile a sentence-transformers folder of the BERT family into the store.
 
     The model appears whole or not at all: it is compiled beside its place and renamed into it.
+    One that is replaced stays until then, and comes back if that fails.
 
     Parameters
     ----------
@@ -251,33 +265,58 @@ def add_model(
         root.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=".adding-", dir=root))
     except OSError as error:
-        raise ModelError(
-            f"{root}: cannot be written: {error.strerror or error}. "
-            "Set CLOSECALL_MODELS_DIR to a folder you may write"
-        ) from error
+        raise _unwritable(root, error) from error
     try:
         card = compile_folder(origin, work / "new", naming, storage=storage, prefixes=prefixes)
         _put_in_place(work, place)
     finally:
-        shutil.rmtree(work, ignore_errors=True)
+        _clear(work, place)
     return StoredModel(card, place, STORE)
 
 
 def _put_in_place(work: Path, place: Path) -> None:
     """Move ``work/new`` to ``place``, setting what was there aside first."""
-    if place.exists():
-        place.rename(work / "old")
-    (work / "new").rename(place)
+    try:
+        if os.path.lexists(place):
+            place.rename(work / "old")
+        (work / "new").rename(place)
+    except OSError as error:
+        raise _unwritable(place, error) from error
+
+
+def _clear(work: Path, place: Path) -> None:
+    """Remove the folder of work, once a model set aside whose place is empty is back there."""
+    old = work / "old"
+    if os.path.lexists(old) and not os.path.lexists(place):
+        try:
+            old.rename(place)
+        except OSError as error:
+            raise ModelError(
+                f"{place}: cannot be written: {error.strerror or error}. "
+                f"The model that was there is kept in {old}"
+            ) from error
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def _unwritable(path: Path, error: OSError) -> ModelError:
+    return ModelError(
+        f"{path}: cannot be written: {error.strerror or error}. "
+        "Set CLOSECALL_MODELS_DIR to a folder you may write"
+    )
 
 
 def _require_free(naming: Naming, place: Path, *, force: bool) -> None:
     """Refuse names that another model answers to."""
-    if place.exists() and not force:
+    if os.path.lexists(place) and not force:
         raise UsageError(
             f"{place}: already there; give another name, or replace it with --force (force=True)"
         )
     wanted = {text.casefold(): text for text in (naming.name, *naming.aliases)}
-    for model in list_models().models:
+    listing = list_models()
+    for broken in listing.broken:
+        if broken.folder == place.parent:  # which names are taken is not known
+            raise ModelError(broken.problem)
+    for model in listing.models:
         if model.folder == place:
             continue
         for text in (model.card.name, *model.card.aliases):
@@ -294,14 +333,29 @@ def _name_for(folder: Path) -> str:
 
 
 def _model_folders(root: Path) -> list[Path]:
-    """Return the folders in ``root`` that may hold a model; hidden ones are work in progress."""
+    """Return the folders in ``root`` that may hold a model; hidden ones are work in progress.
+
+    Raises
+    ------
+    ModelError
+        If ``root`` is there and cannot be listed.
+    """
     try:
         found = [path for path in root.iterdir() if not path.name.startswith(".")]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise ModelError(f"{root}: cannot be read: {error.strerror or error}") from error
-    return sorted(path for path in found if (path / CARD_FILE).is_file())
+    return sorted(path for path in found if _may_have_card(path))
+
+
+def _may_have_card(folder: Path) -> bool:
+    try:
+        return stat.S_ISREG((folder / CARD_FILE).stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:  # reading the card will say what is wrong
+        return True
 
 
 def _check(model: StoredModel, number: int) -> FileCheck:

@@ -61,7 +61,7 @@ def _line(row: CaseResult, result: MetricResult, source: str) -> list[object]:
         _cell(row.case.id),
         _cell(row.case.group or ""),
         row.case.label or "",
-        result.metric,
+        _cell(result.metric),
         result.state.value,
         *numbers,
         "" if result.cutoff is None else result.cutoff,

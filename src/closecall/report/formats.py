@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -50,6 +51,18 @@ def write(run: Run, name: str, out: IO[str]) -> None:
     writer(run, out)
 
 
+def save_report(run: Run, path: str | os.PathLike[str], name: str | None = None) -> None:
+    """Write the report to a file, in the format of its suffix or the one named.
+
+    Raises
+    ------
+    UsageError
+        No such format, or the place cannot be written.
+    """
+    target = Path(path)
+    save(run, name or format_of(target), target)
+
+
 def save(run: Run, name: str, path: Path) -> None:
     """Write the report to a file: whole or not at all.
 
@@ -87,8 +100,6 @@ def _replace(run: Run, name: str, path: Path) -> None:
 
 
 def _umask() -> int:
-    import os
-
     mask = os.umask(0)
     os.umask(mask)
     return mask

@@ -6,21 +6,28 @@ Absences are ``null`` with a reason beside them, never 0 and never a pass.
 from __future__ import annotations
 
 import json
+import re
 from typing import IO, Any
 
 import msgspec
 
 from closecall.records import Measured, State
-from closecall.report.words import narrow
+from closecall.report.words import narrow, visible_json
 from closecall.runs.record import Run
 from closecall.runs.results import CUTOFF_WORDS, CaseResult, MetricResult
+
+_LETTER = re.compile("_([a-z])")
 
 
 def write(run: Run, out: IO[str]) -> None:
     """Write the report; memory does not grow with the number of cases."""
     head = _head(run)
     # JSON has its own escapes for what a narrow encoding lacks.
-    dump = json.JSONEncoder(ensure_ascii=narrow(out), allow_nan=False).encode
+    encode = json.JSONEncoder(ensure_ascii=narrow(out), allow_nan=False).encode
+
+    def dump(value: object) -> str:
+        return visible_json(encode(value))
+
     out.write("{\n")
     for key, value in head.items():
         out.write(f"  {dump(key)}: {dump(value)},\n")
@@ -43,12 +50,14 @@ def _head(run: Run) -> dict[str, Any]:
             "total": cases.total,
             "passed": cases.passed,
             "failed": cases.failed,
-            "skipped": cases.unmeasured,
+            "skipped": cases.unmeasured + cases.not_applicable,
+            "notApplicable": cases.not_applicable,
             "passRate": cases.passed / measured if measured else None,
             "measured": measured,
             "scored": cases.scored,
             "badRows": cases.bad_rows,
         },
+        "badRows": list(header.dataset.problems),
         "overallScore": cases.score,
         "overallScoreCases": cases.with_score,
         "agent": {
@@ -69,9 +78,9 @@ def _head(run: Run) -> dict[str, Any]:
         },
         "metrics": [
             {
-                **msgspec.to_builtins(summary),
+                **_camel(msgspec.to_builtins(summary)),
                 "calibrated": False,
-                "cutoff_note": CUTOFF_WORDS[summary.cutoff_source],
+                "cutoffNote": CUTOFF_WORDS[summary.cutoff_source],
             }
             for summary in run.metrics
         ],
@@ -79,9 +88,22 @@ def _head(run: Run) -> dict[str, Any]:
     }
 
 
+def _camel(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return the summary with member names as this report spells them; reasons stay."""
+    named = {_LETTER.sub(lambda m: m[1].upper(), name): value for name, value in summary.items()}
+    if named.get("labelled") is not None:
+        named["labelled"] = _camel(named["labelled"])
+    return named
+
+
 def _result(row: CaseResult) -> dict[str, Any]:
     state = row.state
-    absent = [r.reason for r in row.results if not r.state.measured]
+    absent = [
+        r.reason
+        for r in row.results
+        # A metric that does not apply to a case takes nothing from what the others found.
+        if not r.state.measured and (r.state is state or r.state is not State.NOT_APPLICABLE)
+    ]
     return {
         "name": row.case.id,
         "category": row.case.group,
@@ -96,11 +118,12 @@ def _result(row: CaseResult) -> dict[str, Any]:
             r.metric: r.measurement.value if isinstance(r.measurement, Measured) else None
             for r in row.results
         },
-        "metrics": [_metric(result) for result in row.results],
+        "metrics": [metric_json(result) for result in row.results],
     }
 
 
-def _metric(result: MetricResult) -> dict[str, Any]:
+def metric_json(result: MetricResult) -> dict[str, Any]:
+    """Return what is known of one metric on one case; an absence has a reason and no numbers."""
     entry: dict[str, Any] = {
         "metric": result.metric,
         "state": result.state.value,

@@ -16,8 +16,8 @@ from closecall.report.words import narrow
 from closecall.runs.record import Run
 from closecall.runs.results import CUTOFF_WORDS, CaseResult, MetricResult
 
-# XML 1.0 cannot hold these even escaped.
-_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# XML 1.0 cannot hold these even escaped, or advises against them: a terminal obeys some.
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SKIPPED = frozenset({State.NOT_MEASURED, State.NOT_APPLICABLE, State.SKIPPED})
 
 
@@ -25,9 +25,13 @@ def write(run: Run, out: IO[str]) -> None:
     """Write the document, one pass over the run a metric."""
     say = out.write if not narrow(out) else lambda text: out.write(_ascii(text))
     say('<?xml version="1.0" encoding="UTF-8"?>\n')
-    totals = [(m.asked, m.failed, m.absent_count(State.ERROR)) for m in run.metrics]
-    tests, failures, errors = (sum(column) for column in zip(*totals, strict=True))
-    skipped = sum(m.asked - m.measured for m in run.metrics) - errors
+    # Every case has one test in every suite, those that a metric does not apply to as well.
+    each = run.cases.total
+    bad = run.cases.bad_rows
+    tests = each * len(run.metrics) + bad
+    failures = sum(m.failed for m in run.metrics)
+    errors = sum(m.absent_count(State.ERROR) for m in run.metrics) + bad
+    skipped = tests - sum(m.measured for m in run.metrics) - errors
     say(
         f'<testsuites name={_attr(run.header.name)} tests="{tests}" failures="{failures}" '
         f'errors="{errors}" skipped="{skipped}"{_time(run.duration_ms)}>\n'
@@ -35,9 +39,9 @@ def write(run: Run, out: IO[str]) -> None:
     for index, summary in enumerate(run.metrics):
         broken = summary.absent_count(State.ERROR)
         say(
-            f'  <testsuite name={_attr(summary.metric)} tests="{summary.asked}" '
+            f'  <testsuite name={_attr(summary.metric)} tests="{each}" '
             f'failures="{summary.failed}" errors="{broken}" '
-            f'skipped="{summary.asked - summary.measured - broken}">\n    <properties>\n'
+            f'skipped="{each - summary.measured - broken}">\n    <properties>\n'
         )
         for name, value in (
             ("EmbeddingModel", run.header.instrument.model),
@@ -49,7 +53,22 @@ def write(run: Run, out: IO[str]) -> None:
         for row in run:
             _case(row, row.results[index], say)
         say("  </testsuite>\n")
+    _bad_rows(run, say)
     say("</testsuites>\n")
+
+
+def _bad_rows(run: Run, say: Callable[[str], object]) -> None:
+    """Write the rows that could not be read as errors: a green file would hide them."""
+    bad, problems = run.cases.bad_rows, run.header.dataset.problems
+    if not bad:
+        return
+    say(f'  <testsuite name="rows that cannot be read" tests="{bad}" errors="{bad}">\n')
+    for number in range(bad):
+        # A row may have several problems and only the first are kept; each row is one test.
+        said = problems[number] if number < len(problems) else "not among the problems kept"
+        say(f'    <testcase classname="dataset" name="bad row {number + 1}">\n')
+        say(f"      <error message={_attr(said)}/>\n    </testcase>\n")
+    say("  </testsuite>\n")
 
 
 def _case(row: CaseResult, result: MetricResult, say: Callable[[str], object]) -> None:

@@ -37,7 +37,7 @@ def write(run: Run, out: IO[str]) -> None:
     for metric, worst in seen.worst.items():
         first, second = worst[0].first_name, worst[0].second_name
         lines += [
-            f"<details><summary>Lowest {escape(metric)}</summary>",
+            f"<details><summary>Lowest {escape(visible(metric))}</summary>",
             "",
             f"| case | value | state | {first} | {second} |",
             "| --- | ---: | --- | --- | --- |",

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from closecall.metrics.cutoffs import shown
-from closecall.records import Case, Measured
-from closecall.report.words import number, plural, rate
+from closecall.records import Case, Measured, Unmeasured
+from closecall.report.words import number, plural, rate, shorten
 from closecall.runs.header import RunHeader
 from closecall.runs.record import Run
 from closecall.runs.results import CUTOFF_WORDS, MetricResult
@@ -19,6 +19,7 @@ from closecall.runs.summary import MetricSummary
 
 WORST = 5
 MAX_REASONS = 5
+NAMED_CASES = 3
 
 
 class MetricRow(NamedTuple):
@@ -64,7 +65,7 @@ def overview(run: Run, worst: int = WORST) -> Overview:
         reading=run.header.dataset.reading,
         rows=tuple(_row(m, run.header) for m in run.metrics),
         labelled=tuple(line for m in run.metrics for line in _labelled(m)),
-        absent=tuple(line for m in run.metrics for line in _absent(m)),
+        absent=tuple(_absent(run)),
         notes=tuple(_notes(run)),
         worst=_worst(run, worst) if worst else {},
         verdict=_verdict(run),
@@ -110,13 +111,33 @@ def _labelled(summary: MetricSummary) -> list[str]:
     return [f"{head}, {wrong} by label: {let_in}", f"{head}, {right} by label: {turned}"]
 
 
-def _absent(summary: MetricSummary) -> list[str]:
-    lines = [
-        f"{summary.metric}: {plural(count, 'case')}: {reason}"
-        for reason, count in list(summary.absent.items())[:MAX_REASONS]
-    ]
-    more = len(summary.absent) - MAX_REASONS
-    return [*lines, f"{summary.metric}: and {plural(more, 'other reason')}"] if more > 0 else lines
+def _absent(run: Run) -> list[str]:
+    """Say what was not measured and why, naming the first cases of each reason."""
+    lines = []
+    named = _first_absent(run)
+    for summary in run.metrics:
+        for reason, count in list(summary.absent.items())[:MAX_REASONS]:
+            ids = named.get((summary.metric, reason), [])
+            listed = ", ".join(shorten(case_id, 40) for case_id in ids)
+            which = f" ({listed}{', ...' if count > len(ids) else ''})" if ids else ""
+            lines.append(f"{summary.metric}: {plural(count, 'case')}: {reason}{which}")
+        rest = sum(list(summary.absent.values())[MAX_REASONS:])
+        if rest:
+            lines.append(f"{summary.metric}: {plural(rest, 'case')}: other reasons")
+    return lines
+
+
+def _first_absent(run: Run) -> dict[tuple[str, str], list[str]]:
+    if not any(summary.absent for summary in run.metrics):
+        return {}
+    named: dict[tuple[str, str], list[str]] = {}
+    for row in run:
+        for result in row.results:
+            if isinstance(result.measurement, Unmeasured):
+                ids = named.setdefault((result.metric, result.measurement.reason), [])
+                if len(ids) < NAMED_CASES:
+                    ids.append(row.case.id)
+    return named
 
 
 def _notes(run: Run) -> list[str]:
@@ -127,15 +148,25 @@ def _notes(run: Run) -> list[str]:
                 f"{m.metric}: {plural(m.truncated, 'case')} with a text longer than the model's "
                 "window, read only in part"
             )
+        if m.unknown:
+            notes.append(
+                f"{m.metric}: {plural(m.unknown, 'case')} with words or signs the model does not "
+                "know; it reads each of them as the same unknown one"
+            )
+        if m.not_applicable:
+            notes.append(f"{m.metric}: does not apply to {plural(m.not_applicable, 'case')}")
         if m.borderline:
             notes.append(
                 f"{m.metric}: {plural(m.borderline, 'case')} so near the cutoff that rounding "
                 "on another machine could turn the verdict"
             )
     if run.cases.bad_rows:
+        problems = run.header.dataset.problems
         notes.append(
-            f"{plural(run.cases.bad_rows, 'row')} of the file could not be read and were skipped"
+            f"{plural(run.cases.bad_rows, 'row')} of the file could not be read and left out"
+            f"{'; the first problems:' if problems else ''}"
         )
+        notes += [f"  {problem}" for problem in problems[:MAX_REASONS]]
     return notes
 
 
@@ -204,6 +235,7 @@ def _verdict(run: Run) -> str:
         (cases.failed, "failed"),
         (cases.scored, "scored without a cutoff"),
         (cases.unmeasured, "not measured"),
+        (cases.not_applicable, "not applicable"),
     )
     said = ", ".join(f"{count:,} {word}" for count, word in parts if count)
     return f"{said or 'nothing'} of {plural(cases.total, 'case')}; exit code {run.exit_code}"

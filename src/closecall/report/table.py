@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import IO
 
 from closecall.report.overview import Overview, Worst, overview
@@ -9,15 +10,19 @@ from closecall.report.words import BLIND, shorten, visible
 from closecall.runs.record import Run
 
 MIN_TEXT = 24
+PLAIN_WIDTH = 100
 
 
 def write(run: Run, out: IO[str], width: int | None = None) -> None:
-    """Write the table. Colours and width follow the terminal; a file gets 100 columns, plain."""
+    """Write the table.
+
+    Colours and width follow the terminal; a file gets ``COLUMNS`` or 100 columns, plain.
+    """
     from rich.console import Console
 
     terminal = out.isatty()
     if width is None and not terminal:
-        width = 100
+        width = _columns()
     # Without the second argument FORCE_COLOR would put escape sequences into a file.
     console = Console(
         file=out,
@@ -34,7 +39,7 @@ def write(run: Run, out: IO[str], width: int | None = None) -> None:
     console.print()
     console.print(_metrics(seen))
     for row in seen.rows:
-        console.print(f"  {row.metric}: {row.cutoff_note}", style="dim", soft_wrap=True)
+        console.print(f"  {visible(row.metric)}: {row.cutoff_note}", style="dim", soft_wrap=True)
     for heading, lines in (
         ("Against your labels", seen.labelled),
         ("Not measured", seen.absent),
@@ -45,11 +50,17 @@ def write(run: Run, out: IO[str], width: int | None = None) -> None:
             for line in lines:
                 console.print(f"  {visible(line)}")
     for metric, worst in seen.worst.items():
-        console.print(f"\nLowest {metric}", style="bold")
+        console.print(f"\nLowest {visible(metric)}", style="bold")
         for entry in worst:
             _pair(entry, console.width, console.print)
     console.print(f"\n{seen.verdict}", style="bold")
     console.print(BLIND, style="dim")
+
+
+def _columns() -> int:
+    """Return the width of a table that no terminal shows: ``COLUMNS``, else 100."""
+    wanted = os.environ.get("COLUMNS", "")
+    return max(int(wanted), MIN_TEXT) if wanted.isascii() and wanted.isdigit() else PLAIN_WIDTH
 
 
 def _metrics(seen: Overview):  # type: ignore[no-untyped-def]  # noqa: ANN202 - rich is imported lazily
@@ -63,7 +74,7 @@ def _metrics(seen: Overview):  # type: ignore[no-untyped-def]  # noqa: ANN202 - 
     table.add_column("median", justify="right", no_wrap=True)
     table.add_column("cutoff", justify="right", no_wrap=True)
     for row in seen.rows:
-        table.add_row(row.metric, row.counts, row.mean, row.median, row.cutoff)
+        table.add_row(visible(row.metric), row.counts, row.mean, row.median, row.cutoff)
     return table
 
 

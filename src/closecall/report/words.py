@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from typing import IO
@@ -44,6 +45,18 @@ def _spelt(char: str) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"  # noqa: PLR2004 - one byte
 
 
+def visible_json(document: str) -> str:
+    """Return a JSON document with what a terminal would obey as JSON escapes: the same values."""
+    if document.isprintable():
+        return document
+    return "".join(
+        char
+        if char.isprintable() or char == "\n" or unicodedata.category(char) == "Zs"
+        else json.dumps(char)[1:-1]
+        for char in document
+    )
+
+
 def shorten(text: str, width: int) -> str:
     """Return the text on one line of at most ``width`` characters, cut between words."""
     # Only the head can be shown, so a huge text costs no more than a long one.
@@ -61,5 +74,6 @@ def narrow(out: IO[str]) -> bool:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return ``1 case`` or ``2 cases``."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    """Return ``1 case`` or ``2 cases``; of ``word or sign`` every word takes the s."""
+    many = noun if count == 1 else " or ".join(f"{part}s" for part in noun.split(" or "))
+    return f"{count:,} {many}"

@@ -10,24 +10,26 @@ from pathlib import Path
 from closecall.errors import RunFolderError
 from closecall.runs.wire import MAX_FILE, MAX_LINE, MAX_LINES
 
+SYNC_SECONDS = 5.0
+
 
 class Appender:
     """An open file of whole lines.
 
     A batch is handed to the system in one write, so a killed process loses nothing that was
     appended (the last line may be cut in its middle when it was killed while writing). It is
-    flushed to the disk at most every ``sync_seconds``; a power failure may take what came after.
-    A write that fails half-way (a full disk) is taken back.
+    flushed to the disk at most every 5 seconds; a power failure may take what came after.
+    A write that fails half-way (a full disk) is taken back; ``hint`` then ends the message.
     """
 
-    def __init__(self, path: Path, *, create: bool, sync_seconds: float) -> None:
+    def __init__(self, path: Path, *, create: bool, hint: str = "") -> None:
         flags = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0)
         flags |= getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         self.path = path
         self.descriptor = os.open(path, flags | (os.O_CREAT if create else 0), 0o644)
         self.size = os.fstat(self.descriptor).st_size
         self.count = 0
-        self._sync_seconds = sync_seconds
+        self._hint = f" {hint}" if hint else ""
         self._synced = time.monotonic()
         self._broken = False
 
@@ -57,11 +59,11 @@ class Appender:
             self._take_back()
             raise RunFolderError(
                 f"{self.path}: cannot be written: {error.strerror or error}. "
-                f"The {self.count} lines before are safe."
+                f"The {self.count} lines before are safe.{self._hint}"
             ) from error
         self.size += len(data)
         self.count += len(batch)
-        if time.monotonic() - self._synced >= self._sync_seconds:
+        if time.monotonic() - self._synced >= SYNC_SECONDS:
             self.sync()
 
     def _require_room(self, batch: Sequence[bytes], more: int) -> None:
@@ -88,7 +90,8 @@ class Appender:
             os.fsync(self.descriptor)
         except OSError as error:
             raise RunFolderError(
-                f"{self.path}: cannot be flushed to the disk: {error.strerror or error}"
+                f"{self.path}: cannot be flushed to the disk: {error.strerror or error}."
+                f"{self._hint}"
             ) from error
         self._synced = time.monotonic()
 

@@ -23,8 +23,18 @@ def quoted(root: Path) -> str:
     return str(root) if os.name == "nt" else shlex.quote(str(root))
 
 
+def how_to_go_on(root: Path) -> str:
+    """Return what to type after an error that left the results so far in the folder."""
+    return f"Go on with: closecall eval --resume {quoted(root)}"
+
+
 def require_vacant(root: Path) -> None:
     """Refuse a folder that holds anything but what a writer killed at once may have left."""
+    with files.translated(f"{root}: cannot be used as a run folder", _ELSEWHERE):
+        _require_vacant(root)
+
+
+def _require_vacant(root: Path) -> None:
     status = files.status_of(root) if root.is_dir() else None
     if status == "running":
         raise RunFolderError(
@@ -35,10 +45,9 @@ def require_vacant(root: Path) -> None:
         raise RunFolderError(f"{root}: already holds a run, {status}. {_ELSEWHERE}")
     if not root.exists():
         return
-    with files.translated(f"{root}: cannot be used as a run folder", _ELSEWHERE):
-        top = set(os.listdir(root))  # noqa: PTH208 - names, not paths
-        if top - {path.partition("/")[0] for path in _BEGUN} or not _only_begun(root):
-            raise RunFolderError(f"{root}: is not empty. {_ELSEWHERE}")
+    top = set(os.listdir(root))  # noqa: PTH208 - names, not paths
+    if top - {path.partition("/")[0] for path in _BEGUN} or not _only_begun(root):
+        raise RunFolderError(f"{root}: is not empty. {_ELSEWHERE}")
 
 
 def _only_begun(root: Path) -> bool:
@@ -47,13 +56,13 @@ def _only_begun(root: Path) -> bool:
     return not started and _BEGUN.issuperset(found)
 
 
-def take(root: Path, *, create: bool, sync_seconds: float) -> Appender:
+def take(root: Path, *, create: bool) -> Appender:
     """Open the results and take the lock on them, which dies with this process."""
     place = root / files.RESULTS
     if not create and not files.exists(root, files.RESULTS):
         raise RunFolderError(f"{place}: is missing, so the run cannot be continued")
     with files.translated(f"{place}: cannot be opened for writing"):
-        results = Appender(place, create=create, sync_seconds=sync_seconds)
+        results = Appender(place, create=create, hint=how_to_go_on(root))
     try:
         with files.translated(
             f"{place}: cannot be locked", "Put the run on a file system that can lock: --aef DIR"

@@ -18,18 +18,19 @@ from closecall.embedders.cached import CachedEmbedder
 from closecall.embedders.registry import DEFAULT as DEFAULT_EMBEDDER
 from closecall.embedders.registry import load_embedder
 from closecall.errors import RunFolderError, UsageError
-from closecall.instrument import CHUNK
+from closecall.instrument import CHUNK, TEST_KIND, Instrument
 from closecall.metrics.base import Metric
 from closecall.metrics.registry import BUILT_IN, load_metrics
 from closecall.metrics.registry import DEFAULT as DEFAULT_METRIC
 from closecall.records import Case
-from closecall.runs.aef import MAX_LINES, now_utc
 from closecall.runs.definition import definition, definition_digest
 from closecall.runs.header import DatasetFacts, MetricPlan, RunHeader
 from closecall.runs.record import Run
+from closecall.runs.room import require_room
 from closecall.runs.runner import Progress
 from closecall.runs.sealing import repair_seal
 from closecall.runs.stored import header_of, load_run
+from closecall.runs.values import now_utc
 from closecall.runs.work import Work
 
 PathLike = str | os.PathLike[str]
@@ -76,7 +77,7 @@ def evaluate(
     window, threads
         For an embedder given by name; see ``load_embedder``.
     mapping, on_bad_row
-        For a case file: which column is which field; ``fail`` or ``skip`` on rows that cannot
+        Which column is which field; for a case file, ``fail`` or ``skip`` on rows that cannot
         be read.
     name, subject, subject_version
         What to call the run, and the assistant whose answers these are.
@@ -89,7 +90,8 @@ def evaluate(
     resume
         Go on with the run in ``aef`` that was cut off; it must ask the same question.
     cache
-        False: no vector cache. A path: the folder it is in.
+        False: no vector cache. A path: the folder it is in. True: the person's own, which a
+        stand-in for tests (``HashEmbedder``) does not touch.
     progress
         Called with (done, total) after each batch of cases.
     on_notice
@@ -117,8 +119,8 @@ def evaluate(
         used = load_embedder(embedder, window=window, threads=threads)
     else:
         spec, used = f"{GIVEN}{type(embedder).__name__}", _given(embedder, window, threads)
-    source, facts = _read(cases, mapping, on_bad_row)
-    _fits(facts.rows, chosen, aef)
+    needed = frozenset(field for metric in chosen for field in metric.spec.needs)
+    source, facts = _read(cases, mapping, on_bad_row, needed)
     plans = tuple(MetricPlan.of(metric, used.instrument) for metric in chosen)
     header = RunHeader(
         run_id=run_id or new_run_id(),
@@ -136,9 +138,12 @@ def evaluate(
         subject_version=subject_version,
         content=content,
     )
+    if aef is not None:
+        require_room(header, chosen, source)
     store = open_cache(
         None if isinstance(cache, bool) else cache,
-        enabled=cache is not False,
+        # A stand-in for tests leaves nothing in a person's own cache.
+        enabled=cache is not False and (cache is not True or used.instrument.kind != TEST_KIND),
         on_notice=on_notice,
     )
     with closing(store) if store is not None else nullcontext():
@@ -215,9 +220,14 @@ def _finished(folder: Path, on_notice: Callable[[str], None] | None) -> Run:
 
 def _given(embedder: object, window: str, threads: int | None) -> Embedder:
     """Refuse what is no embedder, and options that only reach an embedder made here."""
-    if isinstance(embedder, type) or not isinstance(embedder, Embedder):
+    if (
+        isinstance(embedder, type)
+        or not isinstance(embedder, Embedder)
+        or not isinstance(embedder.instrument, Instrument)
+    ):
         raise UsageError(
-            "embedder must be a name such as 'minilm', or an object with instrument and embed; "
+            "embedder must be a name such as 'minilm', or an object with an instrument "
+            "(closecall.Instrument) and an embed method; "
             f"got {embedder!r:.80}"
         )
     if window != CHUNK or threads is not None:
@@ -238,9 +248,10 @@ def _read(
     cases: PathLike | Iterable[Case | Mapping[str, Any]],
     mapping: Mapping[str, str] | None,
     on_bad_row: OnBadRow,
+    needed: frozenset[str],
 ) -> tuple[Iterable[Case], DatasetFacts]:
     if isinstance(cases, str | os.PathLike):
-        dataset = open_dataset(cases, mapping=mapping, on_bad_row=on_bad_row)
+        dataset = open_dataset(cases, mapping=mapping, on_bad_row=on_bad_row, needed=needed)
         scan = dataset.scan()
         return dataset, DatasetFacts(
             path=str(Path(dataset.path).absolute()),
@@ -248,30 +259,19 @@ def _read(
             digest=scan.digest,
             rows=scan.cases,
             bad_rows=scan.bad_rows,
+            problems=tuple(str(problem) for problem in scan.problems),
             reading=tuple(dataset.reading),
             mapping=dict(mapping or {}),
             on_bad_row=on_bad_row,
         )
-    if mapping or on_bad_row != "fail":
-        raise UsageError(
-            "mapping and on_bad_row are for case files; give records their field names, and leave "
-            "out those that are not sound"
-        )
-    given = cases_from(cases)
+    if on_bad_row != "fail":
+        raise UsageError("on_bad_row is for case files; leave out the records that are not sound")
+    given = cases_from(cases, mapping=mapping, needed=needed)
     if not given:
         raise UsageError("there are no cases to evaluate")
     return given, DatasetFacts(
         path=None, format="python", digest=cases_digest(given), rows=len(given)
     )
-
-
-def _fits(rows: int, metrics: list[Metric], aef: PathLike | None) -> None:
-    """Refuse before the work what the run folder's format could not hold at its end."""
-    if aef is not None and rows * len(metrics) > MAX_LINES:
-        raise UsageError(
-            f"{rows:,} cases with {len(metrics)} metrics are {rows * len(metrics):,} results; a "
-            f"run folder holds at most {MAX_LINES:,}. Split the file, or use fewer metrics."
-        )
 
 
 def new_run_id() -> str:

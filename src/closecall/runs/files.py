@@ -87,7 +87,12 @@ def open_regular(root: Path, name: str) -> BinaryIO:
 
 def exists(root: Path, name: str) -> bool:
     """Whether something of that name is there, whatever it is."""
-    return os.path.lexists(root / name)
+    with translated(f"{root / name}: cannot be looked for"):
+        try:
+            os.lstat(root / name)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+    return True
 
 
 def read_document(root: Path, name: str, limit: int = MAX_LINE) -> Document:

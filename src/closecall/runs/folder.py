@@ -2,7 +2,7 @@
 
 While the run is open, results are appended by whole lines and the folder belongs to one process.
 A process that is killed loses nothing it appended; ``RunFolder.resume`` goes on after the last
-case whose results are all there. A power failure may take the last ``sync_seconds`` as well.
+case whose results are all there. A power failure may take the last 5 seconds as well.
 Closing writes the summary, the final header and the seal; after that no file changes.
 """
 
@@ -16,22 +16,16 @@ from typing import Any, Self
 
 from closecall.errors import RunFolderError, UsageError
 from closecall.runs import claim, files, locking
-from closecall.runs.aef import (
-    dump_document,
-    dump_line,
-    metrics_document,
-    now_utc,
-    run_document,
-    seal_document,
-)
+from closecall.runs.aef import metrics_document, run_document, seal_document
 from closecall.runs.appender import Appender
 from closecall.runs.caselines import dump_case, without_texts
+from closecall.runs.reader import checked_result
 from closecall.runs.recovery import fingerprint, survey
 from closecall.runs.sealing import digests_of, repair_seal
 from closecall.runs.tally import FROM_STATE
-from closecall.runs.wire import MAX_FILE, SCHEMA_VERSION, Document
+from closecall.runs.values import now_utc
+from closecall.runs.wire import MAX_FILE, SCHEMA_VERSION, Document, dump_document, dump_line
 
-SYNC_SECONDS = 5.0
 TEXT_BUDGET = MAX_FILE - 256 * 1024 * 1024
 """Bytes of case texts a run keeps; further cases are listed without theirs."""
 _OURS = "closecall"
@@ -51,8 +45,6 @@ class RunFolder:
         paths each case has one result for, in the order its lines have.
     done
         Cases whose results are all in the folder.
-    dropped
-        Bytes of half-written results that ``resume`` took off.
     """
 
     def __init__(
@@ -67,10 +59,8 @@ class RunFolder:
         self.paths = tuple(paths)
         self.run_id: str = header["runId"]
         self.done = 0
-        self.dropped = 0
         self._results = results
         self._cases: Appender | None = None
-        self._sync_seconds = SYNC_SECONDS
         self._seen: set[int] = set()
         self._within: list[str] = []  # caseId once a line of an unfinished case is written
         self._kept_bytes = 0
@@ -84,7 +74,6 @@ class RunFolder:
         metrics: Sequence[Mapping[str, Any]],
         *,
         paths: Sequence[str] | None = None,
-        sync_seconds: float = SYNC_SECONDS,
     ) -> Self:
         """Start a run in a new or empty folder.
 
@@ -115,7 +104,7 @@ class RunFolder:
             f"{root}: the run folder cannot be made", "Choose another: --aef DIR"
         ):
             (root / files.CASES).parent.mkdir(parents=True, exist_ok=True)
-        results = claim.take(root, create=True, sync_seconds=sync_seconds)
+        results = claim.take(root, create=True)
         try:
             claim.require_vacant(root)  # another process may have been there in between
             with files.translated(f"{root}: cannot be written", "Choose another: --aef DIR"):
@@ -127,12 +116,10 @@ class RunFolder:
         except BaseException:
             results.close()
             raise
-        folder = cls(root, run, declared["metrics"], paths, results)
-        folder._sync_seconds = sync_seconds
-        return folder
+        return cls(root, run, declared["metrics"], paths, results)
 
     @classmethod
-    def resume(cls, path: str | os.PathLike[str], *, sync_seconds: float = SYNC_SECONDS) -> Self:
+    def resume(cls, path: str | os.PathLike[str]) -> Self:
         """Go on with a run that was not closed, after its last complete case.
 
         Raises
@@ -147,16 +134,16 @@ class RunFolder:
                 f"closecall eval FILE --aef {claim.quoted(root)}"
             )
         _require_running(root)
-        results = claim.take(root, create=False, sync_seconds=sync_seconds)
+        results = claim.take(root, create=False)
         try:
             _require_running(root)  # the other writer may have closed it in between
-            return cls._resumed(root, results, sync_seconds)
+            return cls._resumed(root, results)
         except BaseException:
             results.close()
             raise
 
     @classmethod
-    def _resumed(cls, root: Path, results: Appender, sync_seconds: float) -> Self:
+    def _resumed(cls, root: Path, results: Appender) -> Self:
         header = files.read_document(root, files.RUN)
         metrics = files.read_document(root, files.METRICS).get("metrics")
         paths = _paths_of(header)
@@ -165,27 +152,30 @@ class RunFolder:
                 f"{root / files.RUN}: was not written by closecall, which alone knows how to go on"
             )
         folder = cls(root, header, metrics, paths, results)
-        folder._sync_seconds = sync_seconds
         kept = survey(root, folder.run_id, paths)
         with files.translated(f"{root}: cannot be written"):
             # A summary or seal of an open run is what a killed close left behind.
             files.remove(root, *files.STAGED, files.SUMMARY, files.SEAL)
             claim.sign(root)
-            folder.dropped = results.size - kept.results_bytes
             results.cut(kept.results_bytes, kept.cases * len(paths))
             if files.exists(root, files.CASES):
-                folder._cases = Appender(
-                    root / files.CASES, create=False, sync_seconds=sync_seconds
-                )
+                folder._cases = folder._texts(create=False)
                 folder._cases.cut(kept.cases_bytes, kept.cases)
         folder.done, folder._seen = kept.cases, kept.seen
         folder._kept_bytes = kept.results_bytes
         return folder
 
+    def _texts(self, *, create: bool) -> Appender:
+        place = self.path / files.CASES
+        return Appender(place, create=create, hint=claim.how_to_go_on(self.path))
+
     def existing(self) -> Iterator[Document]:
-        """Yield the results that ``resume`` kept, as they were written, in bounded memory."""
+        """Yield the results that ``resume`` kept, as they were written, in bounded memory.
+
+        Raises ``RunFolderError`` with file and line at the first that is not a result.
+        """
         for line in files.lines(self.path, files.RESULTS, growing=True, upto=self._kept_bytes):
-            yield files.parsed(self.path, files.RESULTS, line)
+            yield checked_result(self.path, line)
 
     def append_case(self, lines: Sequence[Mapping[str, Any]]) -> None:
         """Write the texts of cases, one line each (``caselines.case_line``), before their results.
@@ -200,9 +190,7 @@ class RunFolder:
             if self.done or self._within:
                 raise UsageError("the texts of a case are written before its results")
             with files.translated(f"{self.path / files.CASES}: cannot be written"):
-                self._cases = Appender(
-                    self.path / files.CASES, create=True, sync_seconds=self._sync_seconds
-                )
+                self._cases = self._texts(create=True)
                 files.sync_folder((self.path / files.CASES).parent)
         batch, size = [], self._cases.size
         for line in lines:
@@ -257,15 +245,7 @@ class RunFolder:
             if appender is not None:
                 appender.sync()
 
-    def close(
-        self,
-        status: str = "completed",
-        *,
-        summary: Mapping[str, Any],
-        ended_at: str | None = None,
-        abort_reason: str | None = None,
-        seal: bool = True,
-    ) -> None:
+    def close(self, *, summary: Mapping[str, Any], ended_at: str | None = None) -> None:
         """Write summary, final header and seal; the run does not change any more.
 
         Everything is first written aside and flushed. When that fails (disk full, no permission)
@@ -273,10 +253,10 @@ class RunFolder:
 
         Parameters
         ----------
-        status
-            ``completed``, or ``aborted`` with an ``abort_reason``.
         summary
             ``aef.summary_document``.
+        ended_at
+            The run's end; None: now.
 
         Raises
         ------
@@ -284,19 +264,18 @@ class RunFolder:
             The folder cannot be written, or holds files that belong to no run.
         """
         self._require_open()
-        if status == "completed" and self._within:
+        if self._within:
             raise UsageError(f"case {self._within[0]!r} has only some of its results")
         ended_at = ended_at or now_utc()
-        run = run_document(self.header, status, ended_at=ended_at, abort_reason=abort_reason)
+        run = run_document(self.header, "completed", ended_at=ended_at)
         facts = {"schemaVersion": SCHEMA_VERSION, "runId": self.run_id, **summary}
         documents = {files.SUMMARY: dump_document(facts), files.RUN: dump_document(run)}
-        hint = f"Its results are safe: closecall eval --resume {claim.quoted(self.path)}"
+        hint = f"Its results are safe. {claim.how_to_go_on(self.path)}"
         with files.translated(f"{self.path}: the run cannot be closed", hint):
             self.sync()
             try:
-                if seal:
-                    digests = digests_of(self.path, documents)
-                    documents[files.SEAL] = dump_document(seal_document(run, digests))
+                digests = digests_of(self.path, documents)
+                documents[files.SEAL] = dump_document(seal_document(run, digests))
                 for name, data in documents.items():
                     files.stage(self.path, name, data)
             except BaseException:

@@ -47,7 +47,8 @@ class DatasetFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Where the cases came from and how the file was read.
 
     ``path`` is None for cases given in Python. ``rows`` counts readable cases, ``bad_rows``
-    those left out; ``mapping`` and ``on_bad_row`` are what the caller asked for.
+    those left out and ``problems`` says why the first of them could not be read; ``mapping`` and
+    ``on_bad_row`` are what the caller asked for.
     """
 
     path: str | None
@@ -55,6 +56,7 @@ class DatasetFacts(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     rows: int
     bad_rows: int = 0
+    problems: tuple[str, ...] = ()
     reading: tuple[str, ...] = ()
     mapping: dict[str, str] = {}
     on_bad_row: OnBadRow = "fail"

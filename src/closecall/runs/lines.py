@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from closecall.records import Case, Measured, Measurement, State, Tokens, Unmeasured
-from closecall.runs import aef
+from closecall.runs.aef import result_line, score
 from closecall.runs.header import MetricPlan, RunHeader
 from closecall.runs.results import CUTOFF_WORDS, CaseResult, MetricResult
 
@@ -48,7 +48,7 @@ def to_line(
             result.borderline,
         )
         normalized = None if measured.score is None else round(measured.score / 100, 6)
-        common["scores"] = [aef.score(plan.id, measured.value, normalized)]
+        common["scores"] = [score(plan.id, measured.value, normalized)]
         common["ext"] = {EXT: msgspec.to_builtins(facts)}
         if result.cutoff is not None:
             common["verdict_rule"] = {
@@ -58,7 +58,7 @@ def to_line(
             }
         if result.state is State.FAILED:
             common["severity"] = "medium"
-    return aef.result_line(
+    return result_line(
         header.run_id,
         case.id,
         plan.id,

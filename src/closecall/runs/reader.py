@@ -11,8 +11,8 @@ from typing import Any
 from closecall.errors import RunFolderError
 from closecall.records import ABSENCES, Case, State
 from closecall.runs import files
-from closecall.runs.caselines import read_case
-from closecall.runs.files import CASES, METRICS, RESULTS, RUN, SEAL, SUMMARY
+from closecall.runs.caselines import filed_id, read_case
+from closecall.runs.files import CASES, METRICS, RESULTS, RUN, SEAL, SUMMARY, Line
 from closecall.runs.tally import PENDING
 from closecall.runs.wire import Document
 
@@ -46,8 +46,9 @@ class RunReader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if not path.is_dir():
-            raise RunFolderError(f"{path}: there is no such folder")
+        with files.translated(f"{path}: cannot be opened"):
+            if not path.is_dir():
+                raise RunFolderError(f"{path}: there is no such folder")
         if files.status_of(path) is None:
             raise RunFolderError(f"{path}: is not a run folder, it has no {RUN}")
         self.header = self._document(RUN)
@@ -70,44 +71,34 @@ class RunReader:
         """Whether there is a seal; ``verify`` says whether it holds."""
         return files.exists(self.path, SEAL)
 
-    @property
-    def ours(self) -> Document:
-        """What closecall itself noted in the header, under ``ext``; empty for other producers."""
-        ext = self.header.get("ext")
-        noted = ext.get("closecall") if isinstance(ext, dict) else None
-        return noted if isinstance(noted, dict) else {}
-
     def results(self) -> Iterator[Document]:
         """Yield each line of results.ndjson, in bounded memory.
 
         Of an open run, the lines that are whole. Raises ``RunFolderError`` with file and line at
         the first that is not a result.
         """
-        for number, line in self._lines(RESULTS):
-            problem = result_problem(line)
-            if problem:
-                raise RunFolderError(f"{self.path / RESULTS}:{number}: {problem}")
-            yield line
+        for line in self._lines(RESULTS):
+            yield checked_result(self.path, line)
 
     def cases(self) -> Iterator[Case]:
         """Yield the cases with the texts that were kept, in the order of their results.
 
-        None at all when the run kept no texts; ``case_lines`` also tells which were cut.
+        None at all when no file of them was written.
         """
-        for number, line in self._numbered_cases():
+        for _, case in self.filed_cases():
+            yield case
+
+    def filed_cases(self) -> Iterator[tuple[object, Case]]:
+        """Yield each case after the ``caseId`` that the results of its line are filed under."""
+        if not files.exists(self.path, CASES):
+            return
+        for line in self._lines(CASES):
+            found = files.parsed(self.path, CASES, line)
             try:
-                yield read_case(line)
+                case = read_case(found)
             except RunFolderError as error:
-                raise RunFolderError(f"{self.path / CASES}:{number}: {error}") from error
-
-    def case_lines(self) -> Iterator[Document]:
-        """Yield the line of each case as it was written.
-
-        ``caselines.filed_id`` gives the ``caseId`` of its results; ``truncated`` is there when
-        texts were cut to fit.
-        """
-        for _, line in self._numbered_cases():
-            yield line
+                raise RunFolderError(f"{self.path / CASES}:{line.number}: {error}") from error
+            yield filed_id(found), case
 
     def verify(self) -> list[str]:
         """Return what is wrong with the folder, empty when all of it holds.
@@ -119,13 +110,8 @@ class RunReader:
 
         return verify(self)
 
-    def _numbered_cases(self) -> Iterator[tuple[int, Document]]:
-        if files.exists(self.path, CASES):
-            yield from self._lines(CASES)
-
-    def _lines(self, name: str) -> Iterator[tuple[int, Document]]:
-        for line in files.lines(self.path, name, growing=self.running):
-            yield line.number, files.parsed(self.path, name, line)
+    def _lines(self, name: str) -> Iterator[Line]:
+        return files.lines(self.path, name, growing=self.running)
 
     def _document(self, name: str) -> Document:
         document = files.read_document(self.path, name)
@@ -142,6 +128,15 @@ def _text(document: Document, name: str, place: Path) -> str:
     if not isinstance(value, str):
         raise RunFolderError(f"{place}: {name} must be a text, got {value!r}")
     return value
+
+
+def checked_result(root: Path, line: Line) -> Document:
+    """Read one line of results.ndjson; the error names file and line."""
+    found = files.parsed(root, RESULTS, line)
+    problem = result_problem(found)
+    if problem:
+        raise RunFolderError(f"{root / RESULTS}:{line.number}: {problem}")
+    return found
 
 
 def result_problem(line: Document) -> str | None:  # noqa: PLR0911 - one check after the other
@@ -164,6 +159,8 @@ def result_problem(line: Document) -> str | None:  # noqa: PLR0911 - one check a
         if "scores" in line or not isinstance(line.get("reason"), str):
             return f"a result that is {state} has a reason and no scores"
         return None
+    if not isinstance(line.get("reason", ""), str):
+        return f"reason must be a text, got {line['reason']!r}"
     return _scores_problem(line.get("scores", []))
 
 

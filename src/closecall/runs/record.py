@@ -11,7 +11,7 @@ from closecall.runs.results import CaseResult
 from closecall.runs.summary import CaseCounts, MetricSummary, exit_code
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """The outcome of ``evaluate``.
 
@@ -29,6 +29,13 @@ class Run:
 
     def __iter__(self) -> Iterator[CaseResult]:
         return self._rows()
+
+    def __repr__(self) -> str:
+        cases = self.cases
+        return (
+            f"<Run {self.header.name}: {cases.passed} passed, {cases.failed} failed, "
+            f"{cases.unmeasured} not measured of {cases.total}; exit code {self.exit_code}>"
+        )
 
     def __len__(self) -> int:
         return self.cases.total

@@ -58,15 +58,20 @@ def survey(root: Path, run_id: str, paths: Sequence[str]) -> Kept:
             text = next(texts, None)
             if text is None:
                 break
-            if text[0] != case_id:
-                raise RunFolderError(
-                    f"{root / CASES}:{len(seen) + 1}: holds case {text[0]!r}, but the results "
-                    f"at that place are of case {case_id!r}"
-                )
+            require_same_case(root, len(seen) + 1, text[0], case_id)
             cases_bytes = text[1]
         seen.add(mark)
         results_bytes = end
     return Kept(len(seen), results_bytes, cases_bytes, seen)
+
+
+def require_same_case(root: Path, number: int, text_id: object, case_id: str) -> None:
+    """Refuse texts (the line of that number) that are not those of the results beside them."""
+    if text_id != case_id:
+        raise RunFolderError(
+            f"{root / CASES}:{number}: holds case {text_id!r}, but the results at that place are "
+            f"of case {case_id!r}"
+        )
 
 
 def _case_ids(root: Path) -> Iterator[tuple[Any, int]]:

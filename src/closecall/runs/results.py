@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from closecall.metrics.base import SCORE_NOISE, Metric
-from closecall.metrics.cutoffs import PERCENT, relation
+from closecall.metrics.cutoffs import PERCENT, UNIT, relation
 from closecall.records import Case, Measured, Measurement, State, Unmeasured
+from closecall.runs.values import clip_reason
 
 DEFAULT_CUTOFF = "default"
 CHOSEN_CUTOFF = "chosen"
@@ -94,6 +95,8 @@ def decide(metric: Metric, measurement: Measurement) -> MetricResult:
     """Compare a measurement with the metric's cutoff."""
     name, cutoff = metric.spec.id, metric.cutoff
     if isinstance(measurement, Unmeasured):
+        # As a run folder files it, so that a run reads back and adds up as it was.
+        measurement = Unmeasured(clip_reason(measurement.reason), measurement.state)
         return MetricResult(
             metric=name,
             state=measurement.state,
@@ -107,7 +110,7 @@ def decide(metric: Metric, measurement: Measurement) -> MetricResult:
             state=State.SCORED,
             measurement=measurement,
             cutoff=None,
-            reason=f"{name} {measurement.value:.4f}; {CUTOFF_WORDS[NO_CUTOFF]}",
+            reason=clip_reason(f"{name} {measurement.value:.4f}; {CUTOFF_WORDS[NO_CUTOFF]}"),
         )
     passed = measurement.value >= cutoff
     noise = SCORE_NOISE * (PERCENT if metric.spec.high == PERCENT else 1.0)
@@ -116,14 +119,17 @@ def decide(metric: Metric, measurement: Measurement) -> MetricResult:
         state=State.PASSED if passed else State.FAILED,
         measurement=measurement,
         cutoff=cutoff,
-        reason=_sentence(measurement, cutoff, cutoff_source(metric), passed=passed),
+        reason=_sentence(metric, measurement, cutoff, passed=passed),
         borderline=abs(measurement.value - cutoff) <= noise,
     )
 
 
-def _sentence(measured: Measured, cutoff: float, source: str, *, passed: bool) -> str:
+def _sentence(metric: Metric, measured: Measured, cutoff: float, *, passed: bool) -> str:
     closeness = "high" if passed else "low"
+    # A percentage only where the similarity ends at 1: an inner product has no whole.
+    of_one = metric.spec.high in (UNIT, PERCENT)
+    similarity = f"{100 * measured.similarity:.2f} %" if of_one else f"{measured.similarity:.4f}"
     return (
-        f"{closeness} similarity {100 * measured.similarity:.2f} %: "
-        f"{relation(measured.value, cutoff)} ({CUTOFF_WORDS[source]})"
+        f"{closeness} similarity {similarity}: {relation(measured.value, cutoff)} "
+        f"({CUTOFF_WORDS[cutoff_source(metric)]})"
     )

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from closecall.errors import RunFolderError
 from closecall.runs import claim, files
-from closecall.runs.aef import FileDigest, dump_document, seal_document
+from closecall.runs.aef import FileDigest, seal_document
+from closecall.runs.wire import dump_document
 
 
 def seal_run(path: str | os.PathLike[str]) -> None:
@@ -24,7 +25,7 @@ def seal_run(path: str | os.PathLike[str]) -> None:
         raise RunFolderError(f"{root}: only a closed run can be sealed")
     if files.exists(root, files.SEAL):
         raise RunFolderError(f"{root}: the run is sealed already")
-    results = claim.take(root, create=False, sync_seconds=0)
+    results = claim.take(root, create=False)
     try:
         with files.translated(f"{root}: cannot be sealed"):
             files.remove(root, *files.STAGED, files.WRITER)

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from closecall.metrics.cutoffs import PERCENT
-from closecall.runs import aef
+from closecall.runs.aef import summary_document
 from closecall.runs.caselines import case_line
 from closecall.runs.folder import RunFolder
 from closecall.runs.header import MetricPlan, RunHeader
 from closecall.runs.lines import EXT, to_line
 from closecall.runs.results import CaseResult
 from closecall.runs.summary import MetricTally
+from closecall.runs.tally import summary_entry
+from closecall.runs.values import encode_ref
 
 LANE = "quality"
 PASS_RATE = "pass-rate"  # noqa: S105 - a metric's name
@@ -59,9 +61,7 @@ def _share(duration: float | None, parts: int) -> float | None:
 def run_json(header: RunHeader) -> dict[str, Any]:
     """Return the header in the format's own words; ours stands whole in ``config``."""
     subject: dict[str, Any] = {
-        "ref": aef.encode_ref("agent", header.subject)
-        if header.subject
-        else "other:recorded-answers",
+        "ref": encode_ref("agent", header.subject) if header.subject else "other:recorded-answers",
         "kind": "agent" if header.subject else "other",
     }
     if header.subject_version:
@@ -72,7 +72,7 @@ def run_json(header: RunHeader) -> dict[str, Any]:
         "producer": {"name": "closecall", "version": header.producer_version},
         "subject": subject,
         "suite": {
-            "ref": aef.encode_ref("suite", header.name),
+            "ref": encode_ref("suite", header.name),
             "version": header.dataset.digest[:12],
             "digest": f"sha256:{header.definition_digest}",
             "frozen": True,
@@ -119,10 +119,10 @@ def summary_json(header: RunHeader, tallies: Sequence[MetricTally]) -> dict[str,
     entries = []
     for plan, tally in zip(header.metrics, tallies, strict=True):
         states = {state.value: n for state, n in tally.states.items() if n}
-        entries.append(aef.summary_entry(plan.id, "score", plan.id, states, tally.values))
+        entries.append(summary_entry(plan.id, "score", plan.id, states, tally.values))
         if plan.cutoff is not None:
-            entries.append(aef.summary_entry(PASS_RATE, "rate", plan.id, states))
-    return aef.summary_document(header.run_id, {LANE: entries})
+            entries.append(summary_entry(PASS_RATE, "rate", plan.id, states))
+    return summary_document(header.run_id, {LANE: entries})
 
 
 def default_place(run_id: str) -> Path:

@@ -11,13 +11,16 @@ import msgspec
 
 from closecall.errors import RunFolderError
 from closecall.records import Case
+from closecall.runs import files
 from closecall.runs.folder import RunFolder
 from closecall.runs.header import RunHeader
 from closecall.runs.lines import EXT, case_result
 from closecall.runs.reader import RunReader, open_run
 from closecall.runs.record import Run
+from closecall.runs.recovery import require_same_case
 from closecall.runs.results import CaseResult
 from closecall.runs.summary import RunTally
+from closecall.runs.wire import Document
 
 
 def header_of(folder: str | os.PathLike[str]) -> RunHeader:
@@ -58,11 +61,17 @@ def load_run(folder: str | os.PathLike[str], *, counts: bool = True) -> Run:
 
 
 def rebuild(header: RunHeader, folder: RunFolder, cases: Iterable[Case], tally: RunTally) -> None:
-    """Count the results a resumed folder already holds, in bounded memory."""
-    lines = folder.existing()
-    for case in cases:
-        own = list(islice(lines, len(header.metrics)))
-        tally.add([case_result(header, case, own)])
+    """Count the results a resumed folder already holds, in bounded memory.
+
+    Raises
+    ------
+    RunFolderError
+        A line is of this run and case, but cannot be understood; the message names it.
+    """
+    lines, size = folder.existing(), len(header.metrics)
+    for index, case in enumerate(cases):
+        own = list(islice(lines, size))
+        tally.add([_understood(folder.path, index * size + 1, header, case, own)])
 
 
 def _header(reader: RunReader) -> RunHeader:
@@ -77,14 +86,64 @@ def _header(reader: RunReader) -> RunHeader:
 
 
 def _rows(reader: RunReader, header: RunHeader) -> Iterator[CaseResult]:
-    cases, lines = reader.cases(), reader.results()
-    while own := list(islice(lines, len(header.metrics))):
-        # Without kept texts (content off) only the id is known.
-        case = next(cases, None) or Case(id=own[0]["caseId"])
-        try:
-            yield case_result(header, case, own)
-        except (KeyError, TypeError, ValueError, StopIteration, msgspec.ValidationError) as error:
+    """Yield each case with its results; of an open run, those that are there in full.
+
+    The texts and the results of a case stand in two files at the same place, and only their ids
+    show that they belong together.
+    """
+    size, done = len(header.metrics), 0
+    texts = reader.filed_cases() if files.exists(reader.path, files.CASES) else None
+    for filed, own in _groups(reader, size):
+        if texts is None:
+            case = Case(id=filed)
+        else:
+            found = next(texts, None)
+            if found is None and reader.running:
+                return  # the power failed before the texts were on the disk
+            if found is None:
+                raise RunFolderError(
+                    f"{reader.path / files.CASES}:{done + 1}: case {filed!r} is missing, but its "
+                    "results are there"
+                )
+            require_same_case(reader.path, done + 1, found[0], filed)
+            case = found[1]
+        yield _understood(reader.path, done * size + 1, header, case, own)
+        done += 1
+    if texts is not None and not reader.running and next(texts, None) is not None:
+        raise RunFolderError(f"{reader.path / files.CASES}:{done + 1}: a case without results")
+
+
+def _groups(reader: RunReader, size: int) -> Iterator[tuple[str, list[Document]]]:
+    """Yield the id of each case and its results, which stand side by side."""
+    lines, number = reader.results(), 1
+    while own := list(islice(lines, size)):
+        if len(own) < size and reader.running:
+            return
+        filed: str = own[0]["caseId"]
+        place = reader.path / files.RESULTS
+        for offset, line in enumerate(own):
+            if line["caseId"] != filed:
+                raise RunFolderError(
+                    f"{place}:{number + offset}: a result of case {line['caseId']!r} among those "
+                    f"of case {filed!r}"
+                )
+        if len(own) < size:
             raise RunFolderError(
-                f"{reader.path}: the results of case {own[0].get('caseId')!r} cannot be read: "
-                f"{error!r}"
-            ) from error
+                f"{place}:{number}: case {filed!r} has {len(own)} results, not one for each of "
+                f"the {size} metrics"
+            )
+        yield filed, own
+        number += size
+
+
+def _understood(
+    root: Path, number: int, header: RunHeader, case: Case, own: list[Document]
+) -> CaseResult:
+    """Return a case whose results begin at that line, or say why they cannot be understood."""
+    try:
+        return case_result(header, case, own)
+    except (KeyError, TypeError, ValueError, StopIteration, msgspec.ValidationError) as error:
+        raise RunFolderError(
+            f"{root / files.RESULTS}:{number}: the results of case {own[0].get('caseId')!r} "
+            f"cannot be read: {error!r}"
+        ) from error

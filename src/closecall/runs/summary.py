@@ -17,6 +17,14 @@ EXIT_PASSED = 0
 EXIT_FAILED = 1
 EXIT_UNMEASURED = 11
 
+MAX_REASONS = 100
+"""Different reasons for absences that a metric's summary tells apart, the first in the file's
+order; a reason may hold anything, and a million of them would not fit in a report or in memory."""
+
+OTHER_REASONS = "other reasons"
+
+_UNMEASURED = ABSENCES - {State.NOT_APPLICABLE}
+
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):
     """What a cutoff did to labelled cases, in integers.
@@ -44,9 +52,12 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
 class MetricSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One metric over a run. ``mean`` and ``median`` are over ``measured``; None when that is 0.
 
-    ``asked`` counts every case; ``passed`` and ``failed`` only measured ones. ``labelled`` holds
-    the errors of the cutoff on labelled cases, None when no measured case has a label.
-    ``absent`` counts absences by reason, ``absent_states`` by state.
+    ``asked`` counts every case but the ``not_applicable`` ones, of which nothing was asked;
+    ``passed`` and ``failed`` only measured ones. ``labelled`` holds the errors of the cutoff on
+    labelled cases, None when no measured case has a label. ``absent`` counts what was asked for
+    and not measured by reason, at most 100 of them and ``other reasons``; ``absent_states``
+    counts the same by state. ``unknown`` counts measured cases with words or signs outside the
+    model's vocabulary in a text.
     """
 
     metric: str
@@ -64,6 +75,8 @@ class MetricSummary(msgspec.Struct, frozen=True, kw_only=True):
     labelled: Counts | None
     absent: dict[str, int]
     absent_states: dict[State, int]
+    not_applicable: int = 0
+    unknown: int = 0
 
     def absent_count(self, state: State) -> int:
         """Return how many results are in this absent state."""
@@ -71,7 +84,7 @@ class MetricSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MetricTally:
-    """Adds up one metric as results come. Holds one float64 a case: 8 MB a million."""
+    """Adds up one metric as results come, in order. Holds one float64 a case: 8 MB a million."""
 
     def __init__(self, plan: MetricPlan) -> None:
         self.plan = plan
@@ -79,6 +92,7 @@ class MetricTally:
         self.values = array("d")
         self.borderline = 0
         self.truncated = 0
+        self.unknown = 0
         self.absent: dict[str, int] = {}
         self.labels: dict[tuple[Label, State], int] = {}
 
@@ -90,18 +104,22 @@ class MetricTally:
             self.values.append(measurement.value)
             self.borderline += result.borderline
             self.truncated += any(t.truncated for t in measurement.tokens.values())
+            self.unknown += any(t.unknown for t in measurement.tokens.values())
             if label is not None:
                 pair = (label, result.state)
                 self.labels[pair] = self.labels.get(pair, 0) + 1
-        else:
-            self.absent[measurement.reason] = self.absent.get(measurement.reason, 0) + 1
+        elif result.state in _UNMEASURED:
+            reason = measurement.reason
+            if reason not in self.absent and len(self.absent) >= MAX_REASONS:
+                reason = OTHER_REASONS
+            self.absent[reason] = self.absent.get(reason, 0) + 1
 
     def summary(self) -> MetricSummary:
         """Return the summary so far."""
         n = len(self.values)
         return MetricSummary(
             metric=self.plan.id,
-            asked=sum(self.states.values()),
+            asked=sum(self.states.values()) - self.states[State.NOT_APPLICABLE],
             measured=n,
             passed=self.states[State.PASSED],
             failed=self.states[State.FAILED],
@@ -113,8 +131,10 @@ class MetricTally:
             cutoff=self.plan.cutoff,
             cutoff_source=self.plan.cutoff_source,
             labelled=self._counts(),
-            absent=dict(sorted(self.absent.items(), key=lambda item: (-item[1], item[0]))),
-            absent_states={s: n for s, n in self.states.items() if n and not s.measured},
+            absent=dict(sorted(self.absent.items(), key=_most_frequent_first)),
+            absent_states={s: n for s, n in self.states.items() if n and s in _UNMEASURED},
+            not_applicable=self.states[State.NOT_APPLICABLE],
+            unknown=self.unknown,
         )
 
     def _counts(self) -> Counts | None:
@@ -130,9 +150,15 @@ class MetricTally:
         return counts if counts.accepts + counts.rejects else None
 
 
+def _most_frequent_first(counted: tuple[str, int]) -> tuple[bool, int, str]:
+    reason, count = counted
+    return reason == OTHER_REASONS, -count, reason
+
+
 class CaseCounts(msgspec.Struct, frozen=True, kw_only=True):
     """Cases by what became of them; ``bad_rows`` were left out because they could not be read.
 
+    Of a ``not_applicable`` case nothing was asked: it neither passed nor is it unmeasured.
     ``score`` is the mean over the ``with_score`` cases that have one, 0 to 100.
     """
 
@@ -141,6 +167,7 @@ class CaseCounts(msgspec.Struct, frozen=True, kw_only=True):
     failed: int = 0
     scored: int = 0
     unmeasured: int = 0
+    not_applicable: int = 0
     bad_rows: int = 0
     score: float | None = None
     with_score: int = 0
@@ -185,7 +212,8 @@ class RunTally:
             passed=states[State.PASSED],
             failed=states[State.FAILED],
             scored=states[State.SCORED],
-            unmeasured=sum(states[state] for state in ABSENCES),
+            unmeasured=sum(states[state] for state in _UNMEASURED),
+            not_applicable=states[State.NOT_APPLICABLE],
             bad_rows=bad_rows,
             score=round(math.fsum(self._scores) / n, 4) if n else None,
             with_score=n,

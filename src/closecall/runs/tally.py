@@ -16,13 +16,11 @@ from typing import Any
 
 from closecall.errors import UsageError
 from closecall.records import State
-from closecall.runs.values import MAX_PATH, ordered, require_plain
+from closecall.runs.values import MAX_PATH, require_plain
 
 KINDS = ("score", "rate", "count", "duration", "cost", "verdict")
 FROM_STATE = frozenset({"rate", "verdict"})
 """Kinds whose value on a line is 1 for passed and 0 for another verdict; scores do not count."""
-VERDICTS = ("passed", "failed", "warn", "inconclusive", "scored", "not_measured")
-EXACT_AGGREGATES = ("median", "min", "max")
 PENDING = "pending"
 
 _DECIDED = (State.PASSED, State.FAILED, State.WARN, State.INCONCLUSIVE)
@@ -53,32 +51,12 @@ def exact_sum(values: Sequence[float]) -> float | None:
         return None
 
 
-def exact_aggregate(method: str, values: Sequence[float]) -> float | None:
-    """Return the median, least or greatest of the values, exactly; None of none."""
-    if method not in EXACT_AGGREGATES:
-        raise UsageError(f"aggregate must be one of {', '.join(EXACT_AGGREGATES)}, got {method!r}")
-    if not values:
-        return None
-    if method != "median":
-        return float(min(values) if method == "min" else max(values))
-    rising, middle = sorted(values), len(values) // 2
-    if len(rising) % 2:
-        return float(rising[middle])
-    return float((Fraction(rising[middle - 1]) + Fraction(rising[middle])) / 2)
-
-
 def summary_entry(
     metric: str,
     kind: str,
     path: str,
     states: Mapping[str, int],
     values: Sequence[float] = (),
-    *,
-    verdict: str | None = None,
-    rule: str | None = None,
-    aggregate: str | None = None,
-    stderr: float | None = None,
-    ci: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return one entry of summary.json.
 
@@ -91,22 +69,18 @@ def summary_entry(
     values
         The lines' scores for the metric; must be empty for the kinds ``rate`` and ``verdict``,
         which count states.
-    verdict, rule
-        What a rule on the set decided, and the rule in words. Without a verdict: ``scored``.
-    aggregate
-        ``median``, ``min`` or ``max`` instead of the mean.
 
     Returns
     -------
     dict
         ``N`` asked (without ``not_applicable``), ``n`` measured, ``notMeasured``, ``sum``,
-        ``sumSq``, ``value``, ``verdict``. With n = 0, or a sum beyond a double, ``value`` is
-        None and ``verdict`` is ``not_measured``.
+        ``sumSq``, ``value`` (the mean; of a ``count`` the sum), ``verdict``: ``scored``. With
+        n = 0, or a sum beyond a double, ``value`` is None and ``verdict`` ``not_measured``.
 
     Raises
     ------
     UsageError
-        An unknown kind, state or verdict; more values than measured lines; a value not finite.
+        An unknown kind or state; more values than measured lines; a value not finite.
     """
     require_plain(path, "path", MAX_PATH)
     asked, numbers = _counted(kind, states, values)
@@ -121,21 +95,8 @@ def summary_entry(
             entry["sumSq"] = squares
         if n:
             value = total if kind == "count" else total / n
-    if aggregate is not None:
-        value = exact_aggregate(aggregate, numbers)
-        entry["aggregate"] = {"method": aggregate}
     entry["value"] = value
-    if verdict is not None and verdict not in VERDICTS:
-        raise UsageError(f"verdict must be one of {', '.join(VERDICTS)}, got {verdict!r}")
-    entry["verdict"] = "not_measured" if value is None else verdict or "scored"
-    if stderr is not None and n:
-        entry["stderr"] = stderr
-    if ci is not None and n:
-        entry["ci"] = ordered(
-            ci, ("low", "high", "level", "method"), "ci", ("low", "high", "level")
-        )
-    if rule is not None:
-        entry["rule"] = rule
+    entry["verdict"] = "not_measured" if value is None else "scored"
     return entry
 
 
@@ -187,6 +148,6 @@ class Tally:
             if len(found) == 1:
                 self.values.append(found[0])
 
-    def entry(self, **rule: Any) -> dict[str, Any]:
-        """Return the summary entry; the keywords are those of ``summary_entry``."""
-        return summary_entry(self.metric, self.kind, self.path, self.states, self.values, **rule)
+    def entry(self) -> dict[str, Any]:
+        """Return the summary entry of the lines so far."""
+        return summary_entry(self.metric, self.kind, self.path, self.states, self.values)

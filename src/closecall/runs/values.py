@@ -16,7 +16,6 @@ ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 REF = re.compile(r"[a-z][a-z0-9-]{0,31}:[!-~]{1,256}")
 EXACT_VERSION = re.compile(r"(?![Ll][Aa][Tt][Ee][Ss][Tt]\Z)[!-~]{1,128}")
 SHA256_URI = re.compile(r"sha256:[0-9a-f]{64}")
-RESULT_ID = re.compile(r"r_[0-9a-f]{32}")
 
 MAX_CASE_ID = 256
 MAX_PATH = 1024

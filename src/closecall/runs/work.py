@@ -14,7 +14,6 @@ from closecall.errors import RunFolderError
 from closecall.metrics.base import Metric
 from closecall.records import Case
 from closecall.runs import sinks
-from closecall.runs.aef import now_utc
 from closecall.runs.folder import RunFolder
 from closecall.runs.header import RunHeader
 from closecall.runs.record import Run
@@ -23,6 +22,7 @@ from closecall.runs.runner import Progress, run_cases
 from closecall.runs.same import changes
 from closecall.runs.stored import header_of, load_run, rebuild
 from closecall.runs.summary import RunTally
+from closecall.runs.values import now_utc
 
 
 class Work:
@@ -52,6 +52,9 @@ class Work:
         """Do it and write the results to a folder as they come."""
         if resume:
             self._same_question(place)
+        # An embedder that cannot be used is found out before a folder is begun or touched.
+        self.embedder.prepare()
+        if resume:
             folder = RunFolder.resume(place)
         else:
             folder = RunFolder.create(

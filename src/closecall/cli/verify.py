@@ -1,0 +1,75 @@
+"""``closecall verify``: is a run folder what its run wrote?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from closecall.cli.say import say, say_json
+
+if TYPE_CHECKING:
+    from closecall.runs.reader import RunReader
+
+EXAMPLES = """\b
+Example:
+  closecall verify .closecall/runs/run-20260314T090000Z-1f2e3d4c
+"""
+
+EXIT_UNSOUND = 4
+
+
+@click.command("verify", epilog=EXAMPLES)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def command(folder: Path, as_json: bool) -> int:
+    """Check the run folder DIR: every line, the ids, the summary and the seal.
+
+    Exits with 0 when all of it holds and 4 when something does not.
+    """
+    from closecall.errors import RunFolderError
+    from closecall.runs.reader import open_run
+
+    run: RunReader | None = None
+    cases = results = None
+    try:
+        run = open_run(folder)
+        problems = run.verify()
+        if not problems:
+            cases, results = _counts(run)
+    except RunFolderError as error:
+        problems = [str(error)]
+    state = None if run is None else _state(run)
+    if as_json:
+        say_json(
+            {
+                "folder": str(folder),
+                "sound": not problems,
+                "state": state,
+                "cases": cases,
+                "results": results,
+                "problems": problems,
+            }
+        )
+    elif problems:
+        for problem in problems:
+            say(problem)
+    else:
+        from closecall.report.words import plural
+
+        say(f"{plural(cases or 0, 'case')}, {plural(results or 0, 'result')}, {state}")
+    return EXIT_UNSOUND if problems else 0
+
+
+def _counts(run: RunReader) -> tuple[int, int]:
+    ids, results = set(), 0
+    for results, line in enumerate(run.results(), 1):  # noqa: B007 - the last number is the count
+        ids.add(line["caseId"])
+    return len(ids), results
+
+
+def _state(run: RunReader) -> str:
+    if run.running:
+        return "not closed"
+    return "sealed" if run.sealed else "not sealed"
