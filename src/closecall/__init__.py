@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from closecall._version import __version__
 
 if TYPE_CHECKING:
+    from closecall.calibration.records import Counts
     from closecall.datasets import cases_from, open_dataset
     from closecall.embedders.base import Embedder
     from closecall.embedders.registry import load_embedder
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from closecall.runs.evaluate import evaluate, load_run, resume
     from closecall.runs.record import Run
     from closecall.runs.results import CaseResult, MetricResult
-    from closecall.runs.summary import Counts, MetricSummary
+    from closecall.runs.summary import MetricSummary
     from closecall.similarity import (
         cosine_similarity,
         dot_product,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "closecall.calibration.records": ("Counts",),
     "closecall.datasets": ("cases_from", "open_dataset"),
     "closecall.embedders.base": ("Embedder",),
     "closecall.embedders.registry": ("load_embedder",),
@@ -74,7 +76,7 @@ _HOMES = {
     "closecall.runs.evaluate": ("evaluate", "load_run", "resume"),
     "closecall.runs.record": ("Run",),
     "closecall.runs.results": ("CaseResult", "MetricResult"),
-    "closecall.runs.summary": ("Counts", "MetricSummary"),
+    "closecall.runs.summary": ("MetricSummary",),
     "closecall.similarity": (
         "cosine_similarity",
         "dot_product",

@@ -3,8 +3,9 @@
 import pytest
 
 from closecall import Case
+from closecall.calibration.records import Counts
 from closecall.records import State
-from closecall.runs.summary import CaseCounts, Counts, exit_code
+from closecall.runs.summary import CaseCounts, exit_code
 
 
 def test_every_case_asked_for_is_accounted_for(run, cases):

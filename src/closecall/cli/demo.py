@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from closecall.records import Case
     from closecall.runs.record import Run
 
-WIDTH = 76
+WIDTH = 79
 
 
 @click.command("demo", epilog="Example: closecall demo")
@@ -41,18 +41,18 @@ def command(save: str | None) -> None:
         raise RuntimeError("the packaged demo has lost its labels")
     kinds = list(_kinds(run))
     say = click.echo
-    say(
+    _paragraph(
         f"closecall demo: {run.cases.total} answers of a support desk, in {seconds:.1f} s with "
-        f"{run.header.instrument.model}\non this machine, no network. A person accepted "
-        f"{counts.accepts} of them and rejected {counts.rejects}.\n"
+        f"{run.header.instrument.model} on this machine, no network. A person accepted "
+        f"{counts.accepts} of them and rejected {counts.rejects}."
     )
-    say(
-        "The set was written to be hard: half of the wrong answers are the reference with one\n"
-        "fact changed. Its error rates are no estimate for yours.\n"
+    _paragraph(
+        "The set was written to be hard: half of the wrong answers are the reference with one "
+        "fact changed. Its error rates are no estimate for yours."
     )
-    say(
-        "Metric embed_answer_similarity: the cosine of answer and reference, times 100.\n"
-        "Cutoff 70 (default cutoff, not calibrated): accept from 70 on.\n"
+    _paragraph(
+        "Metric embed_answer_similarity: the cosine of answer and reference, times 100. "
+        "Cutoff 70 (default cutoff, not calibrated): accept from 70 on."
     )
     say(
         f"  false accepts  {rate(counts.false_accepts, counts.rejects):>18} of the wrong "
@@ -68,16 +68,23 @@ def command(save: str | None) -> None:
         say(f"  {kind.name:<16} {verdict}  {kind.accepted:>3} / {kind.total:<3}  {kind.mean:5.1f}")
     _example("A wrong answer it let through", _extreme(run, accepted=True))
     _example("A right answer it turned away", _extreme(run, accepted=False))
-    say(
-        "\nWhat to take from this: a cosine measures topic and wording. A changed number, a "
-        '"not"\nor a swapped name hardly moves it, and a free rewording moves it a lot. A '
-        "cutoff of 70 is\na convention, not a finding; how often it errs on your answers, only "
-        "your labels can say.\n"
+    say("")
+    _paragraph(
+        "What to take from this: a cosine measures topic and wording. A changed number, a "
+        '"not" or a swapped name hardly moves it, and a free rewording moves it a lot. A '
+        "cutoff of 70 is a convention, not a finding; how often it errs on your answers, only "
+        "your labels can say."
     )
     say(
         "Next:  closecall eval YOUR_FILE.jsonl      (closecall eval --help)\n"
         "       closecall demo --save demo.jsonl    (the cases you have just seen)"
     )
+
+
+def _paragraph(text: str) -> None:
+    import textwrap
+
+    click.echo(textwrap.fill(text, WIDTH) + "\n")
 
 
 def _save(packaged: Path, place: Path) -> None:
@@ -157,7 +164,5 @@ def _example(heading: str, found: tuple[Case, float] | None) -> None:
         ("answer", case.response or ""),
     ):
         click.echo(
-            textwrap.fill(
-                text, WIDTH + 13, initial_indent=f"  {name:<10} ", subsequent_indent=" " * 13
-            )
+            textwrap.fill(text, WIDTH, initial_indent=f"  {name:<10} ", subsequent_indent=" " * 13)
         )

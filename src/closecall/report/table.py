@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from typing import IO
 
 from closecall.report.overview import Overview, Worst, overview
@@ -11,6 +12,8 @@ from closecall.runs.record import Run
 
 MIN_TEXT = 24
 PLAIN_WIDTH = 100
+VERDICTS = {0: "bold green", 1: "bold red", 11: "bold yellow"}
+"""Colour of the last line on a terminal, by exit code."""
 
 
 def write(run: Run, out: IO[str], width: int | None = None) -> None:
@@ -35,7 +38,7 @@ def write(run: Run, out: IO[str], width: int | None = None) -> None:
     seen = overview(run)
     console.print(visible(seen.title), style="bold", soft_wrap=True)
     for line in seen.reading:
-        console.print(f"  {visible(line)}", style="dim")
+        console.print(_hung(line, console.width), style="dim")
     console.print()
     console.print(_metrics(seen))
     for row in seen.rows:
@@ -48,13 +51,24 @@ def write(run: Run, out: IO[str], width: int | None = None) -> None:
         if lines:
             console.print(f"\n{heading}", style="bold")
             for line in lines:
-                console.print(f"  {visible(line)}")
+                console.print(_hung(line, console.width))
     for metric, worst in seen.worst.items():
         console.print(f"\nLowest {visible(metric)}", style="bold")
         for entry in worst:
             _pair(entry, console.width, console.print)
-    console.print(f"\n{seen.verdict}", style="bold")
+    console.print(f"\n{seen.verdict}", style=VERDICTS.get(run.exit_code, "bold"))
     console.print(BLIND, style="dim")
+
+
+def _hung(line: str, width: int) -> str:
+    """Return the line wrapped, what follows its first row set in."""
+    return textwrap.fill(
+        visible(line),
+        max(width - 1, MIN_TEXT),
+        initial_indent="  ",
+        subsequent_indent="    ",
+        break_on_hyphens=False,
+    )
 
 
 def _columns() -> int:
@@ -79,7 +93,8 @@ def _metrics(seen: Overview):  # type: ignore[no-untyped-def]  # noqa: ANN202 - 
 
 
 def _pair(entry: Worst, width: int, say) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 - console.print
-    say(f"  {entry.value}  {shorten(entry.case_id, 40)}  ({entry.state})")
+    heading = f"  {entry.value}  {shorten(entry.case_id, 40)}  ({entry.state})"
+    say(heading, style="red" if entry.state == "failed" else None)
     room = max(MIN_TEXT, width - 17)
     for name, text in ((entry.first_name, entry.first), (entry.second_name, entry.second)):
         if text:  # a run folder need not hold the texts

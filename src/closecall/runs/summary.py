@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from closecall.calibration.records import Counts
 from closecall.records import ABSENCES, Label, Measured, State
 from closecall.runs.header import MetricPlan
 from closecall.runs.results import CaseResult, MetricResult
@@ -24,29 +25,6 @@ order; a reason may hold anything, and a million of them would not fit in a repo
 OTHER_REASONS = "other reasons"
 
 _UNMEASURED = ABSENCES - {State.NOT_APPLICABLE}
-
-
-class Counts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cutoff did to labelled cases, in integers.
-
-    A false accept is a response a person rejects and the cutoff accepts; a false reject is one
-    a person accepts and the cutoff rejects.
-    """
-
-    true_accepts: int = 0
-    false_rejects: int = 0
-    false_accepts: int = 0
-    true_rejects: int = 0
-
-    @property
-    def accepts(self) -> int:
-        """How many a person accepts."""
-        return self.true_accepts + self.false_rejects
-
-    @property
-    def rejects(self) -> int:
-        """How many a person rejects."""
-        return self.false_accepts + self.true_rejects
 
 
 class MetricSummary(msgspec.Struct, frozen=True, kw_only=True):
