@@ -30,6 +30,7 @@ def test_as_json(cli):
         "versions",
         "bundled model",
         "embedding",
+        "default embedder",
         "vector cache",
         "model store",
         "run folders",
@@ -113,3 +114,13 @@ def test_a_folder_that_may_not_be_looked_into_is_found(unprivileged, tmp_path):
     (check,) = (one for one in json.loads(said.stdout) if one["name"] == "vector cache")
     assert not check["ok"]
     assert check["found"] == f"{tmp_path / 'a' / 'b'} cannot be written: Permission denied"
+
+
+def test_a_provider_that_cannot_be_reached_is_named(cli, monkeypatch):
+    monkeypatch.setenv("AI_INFERENCE_PROVIDER", "openai")
+    said = cli("doctor")
+    assert said.code == 3
+    assert "BAD default embedder" in said.out
+    assert "AI_INFERENCE_PROVIDER" in said.out
+    monkeypatch.setenv("AI_INFERENCE_PROVIDER", "local")
+    assert cli("doctor").code == 0

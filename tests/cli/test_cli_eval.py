@@ -468,3 +468,33 @@ def test_words_the_model_does_not_know_are_counted(cli, tmp_path):
     assert "it knows no word or sign of the text (none)" in " ".join(said.out.split())
     line = cli("score", "Yes \u2705", "Yes \u274c").out
     assert line.rstrip().endswith("2 words or signs unknown to the model")
+
+
+def test_a_report_never_lands_in_a_run_folder_or_on_its_cases(cli, write, failing, tmp_path):
+    path = Path(write(failing))
+    folder = tmp_path / "run"
+    assert cli("eval", path, "--aef", folder, "-q").code == 1
+    before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    cases = path.read_bytes()
+    for arguments, why in (
+        (("--resume", folder, "-o", path), "that is the file of cases"),
+        (("--resume", folder, "-o", folder / "results.ndjson"), "is a run folder"),
+        ((path, "--no-aef", "-o", folder / "run.json"), "is a run folder"),
+        ((path, "--no-aef", "-o", folder / "ext" / "mine.json"), "is a run folder"),
+        ((path, "--aef", tmp_path / "new", "-o", tmp_path / "new" / "r.json"), "is a run folder"),
+    ):
+        said = cli("eval", *arguments, "--format", "json")
+        assert said.code == 2, arguments
+        assert why in said.err
+    assert path.read_bytes() == cases
+    assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
+
+
+def test_a_finished_run_that_was_edited_is_not_reported_as_it_was(cli, write, failing, tmp_path):
+    folder = tmp_path / "run"
+    assert cli("eval", write(failing), "--aef", folder, "-q").code == 1
+    results = folder / "results.ndjson"
+    results.write_bytes(results.read_bytes().replace(b'"failed"', b'"passed"'))
+    said = cli("eval", "--resume", folder)
+    assert said.code == 4
+    assert "is not what it was then" in said.err

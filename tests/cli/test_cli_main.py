@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -170,3 +171,23 @@ def test_arguments_that_are_no_text_do_not_crash(process):
     said = process("score", "caf\udce9", "caf\udce9")
     assert said.returncode in (0, 11)
     assert b"internal error" not in said.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+@pytest.mark.parametrize("args", [("score", "a dog", "a dog"), ("models", "list")])
+def test_a_full_output_is_no_bug(args):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "closecall", *args],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert b"the output cannot be written: No space left on device" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes a descriptor of a child")
+def test_a_closed_output_changes_no_exit_code():
+    shell = f'exec "{sys.executable}" -m closecall score "a dog" "two cats and a mouse" >&- 2>&-'
+    assert subprocess.run(["sh", "-c", shell], check=False).returncode == 1

@@ -1,5 +1,7 @@
 """``closecall verify``: a run folder checked from end to end."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,13 @@ def test_a_problem_that_quotes_the_folder_is_shown_not_obeyed(cli, folder, monke
     said = cli("verify", folder)
     assert said.code == 4
     assert "\x1b" not in said.out
+
+
+def test_a_reader_that_leaves_early_does_not_make_a_folder_sound(tmp_path):
+    program = "from closecall.cli import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "verify", str(tmp_path / "nothing")],
+        stdout=subprocess.PIPE,
+    ) as child:
+        child.stdout.close()
+    assert child.returncode == 4

@@ -6,6 +6,7 @@ the README.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -33,6 +34,9 @@ COMMANDS = {
 
 EXIT_INTERNAL = 70
 EXIT_INTERRUPTED = 130
+
+_OUTPUT_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
+"""A full or broken output is the machine's fault, not a bug."""
 
 
 class LazyGroup(click.Group):
@@ -97,6 +101,7 @@ def main(args: list[str] | None = None) -> None:
 
 def run(args: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    _streams_are_there()
     _any_text_prints()
     try:
         return _run(args)
@@ -111,15 +116,31 @@ def run(args: list[str] | None = None) -> int:
     except ClosecallError as error:
         say(f"closecall: {error}", err=True)
         return error.exit_code
-    except Exception as error:
-        if os.environ.get("CLOSECALL_DEBUG"):
-            raise
-        say(
-            f"closecall: internal error: {type(error).__name__}: {error}\n"
-            "This is a bug in closecall; CLOSECALL_DEBUG=1 shows where it happened.",
-            err=True,
-        )
-        return EXIT_INTERNAL
+    except Exception as error:  # noqa: BLE001 - whatever it is, it gets its own exit code
+        return _internal(error)
+
+
+def _internal(error: Exception) -> int:
+    """Say what went wrong that no command expected, and return the exit code for it."""
+    if isinstance(error, OSError) and error.errno in _OUTPUT_FAILED:
+        say(f"closecall: the output cannot be written: {error.strerror}", err=True)
+        return click.UsageError.exit_code
+    if os.environ.get("CLOSECALL_DEBUG"):
+        raise error
+    say(
+        f"closecall: internal error: {type(error).__name__}: {error}\n"
+        "This is a bug in closecall; CLOSECALL_DEBUG=1 shows where it happened.",
+        err=True,
+    )
+    return EXIT_INTERNAL
+
+
+def _streams_are_there() -> None:
+    """Give a process that was started without output (``>&-``) one that goes nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115,PTH123 - for good
+            setattr(sys, name, nowhere)
 
 
 def _run(args: list[str] | None) -> int:

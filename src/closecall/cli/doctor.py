@@ -155,10 +155,17 @@ def _writable(folder: Path) -> None:
         raise RuntimeError(f"{folder} cannot be written: {error.strerror or error}") from error
 
 
+def _provider() -> str:
+    from closecall.embedders.registry import load_embedder
+
+    return f"{load_embedder().instrument.model}, embedded on this machine"
+
+
 CHECKS: dict[str, Callable[[], str]] = {
     "versions": _versions,
     "bundled model": _bundled,
     "embedding": _embedding,
+    "default embedder": _provider,
     "vector cache": _cache,
     "model store": _models,
     "run folders": _runs,

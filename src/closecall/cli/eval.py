@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +137,7 @@ def command(
     if options["cache_dir"] and options["no_cache"]:
         raise click.UsageError("--cache-dir and --no-cache exclude each other")
     form = _format(options["form"], options["output"])
-    _require_writable(options["output"], file)
+    _require_writable(options["output"], file, resume or options["aef"])
     run = _run(file, resume, options)
     _report(run, form, options["output"], quiet=options["quiet"])
     if resume is None and options["aef"] is None and not options["quiet"]:
@@ -152,8 +153,11 @@ def _format(form: str | None, output: Path | None) -> str:
     return form
 
 
-def _require_writable(output: Path | None, file: Path | None) -> None:
-    """Find out before the work that its report cannot be written, or would replace the cases."""
+def _require_writable(output: Path | None, file: Path | None, place: Path | None) -> None:
+    """Find out before the work that its report cannot be written, or would replace something.
+
+    That is the file of cases, also of a run that is resumed, and whatever is in a run folder.
+    """
     import tempfile
 
     from closecall.errors import UsageError
@@ -163,13 +167,47 @@ def _require_writable(output: Path | None, file: Path | None) -> None:
     try:
         if output.exists() and not output.is_file():
             return  # a pipe or a device says so itself
-        if file is not None and file.exists() and output.exists() and output.samefile(file):
-            raise UsageError(f"-o {output}: that is the file of cases; it would be lost")
+        for cases in _files_of_cases(file, place):
+            if cases.exists() and output.exists() and output.samefile(cases):
+                raise UsageError(f"-o {output}: that is the file of cases; it would be lost")
+        inside = _run_folder_around(output.resolve(), place)
+        if inside is not None:
+            raise UsageError(
+                f"-o {output}: {inside} is a run folder, which a report would damage; write it "
+                "beside the folder"
+            )
         output.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=output.parent):
             pass
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror or error}") from error
+
+
+def _files_of_cases(file: Path | None, place: Path | None) -> Iterator[Path]:
+    """Yield the file given, and the one the run in ``place`` was begun with."""
+    if file is not None:
+        yield file
+    from closecall.runs.files import RUN
+
+    if place is not None and (place / RUN).is_file():
+        from closecall.errors import RunFolderError
+        from closecall.runs.stored import header_of
+
+        try:
+            path = header_of(place).dataset.path
+        except RunFolderError:
+            return  # said when the run is opened
+        if path is not None:
+            yield Path(path)
+
+
+def _run_folder_around(output: Path, place: Path | None) -> Path | None:
+    from closecall.runs.files import RESULTS, RUN
+
+    if place is not None and output.is_relative_to(place.resolve()):
+        return place
+    around = (p for p in output.parents if (p / RUN).is_file() and (p / RESULTS).is_file())
+    return next(around, None)
 
 
 def _run(file: Path | None, resume: Path | None, options: dict[str, Any]) -> Run:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from closecall.cli.pipes import may_close
 from closecall.cli.say import say, say_json
 
 if TYPE_CHECKING:
@@ -41,6 +43,20 @@ def command(folder: Path, as_json: bool) -> int:
     except RunFolderError as error:
         problems = [str(error)]
     state = None if run is None else _state(run)
+    with may_close(sys.stdout):
+        _say(folder, problems, state, (cases, results), as_json=as_json)
+    return EXIT_UNSOUND if problems else 0
+
+
+def _say(
+    folder: Path,
+    problems: list[str],
+    state: str | None,
+    counts: tuple[int | None, int | None],
+    *,
+    as_json: bool,
+) -> None:
+    cases, results = counts
     if as_json:
         say_json(
             {
@@ -59,7 +75,6 @@ def command(folder: Path, as_json: bool) -> int:
         from closecall.report.words import plural
 
         say(f"{plural(cases or 0, 'case')}, {plural(results or 0, 'result')}, {state}")
-    return EXIT_UNSOUND if problems else 0
 
 
 def _counts(run: RunReader) -> tuple[int, int]:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 DEFAULT = "minilm"
 SELECTOR = "AI_INFERENCE_PROVIDER"
+LOCAL = "local"
+"""What the selector says to stay on this machine."""
 
 
 def load_embedder(
@@ -60,7 +62,7 @@ def _spec(spec: str | None) -> str:
             raise UsageError("the embedder's name is empty; try minilm")
         return spec.strip()
     selected = os.environ.get(SELECTOR, "").strip()
-    if selected:
+    if selected and selected.lower() != LOCAL:
         # An explicit choice of provider never turns into another one by itself.
         raise ConfigurationError(
             f"{SELECTOR} asks for a remote provider, and this version of closecall embeds on "

@@ -25,6 +25,7 @@ from closecall.metrics.registry import DEFAULT as DEFAULT_METRIC
 from closecall.records import Case
 from closecall.runs.definition import definition, definition_digest
 from closecall.runs.header import DatasetFacts, MetricPlan, RunHeader
+from closecall.runs.reader import open_run
 from closecall.runs.record import Run
 from closecall.runs.room import require_room
 from closecall.runs.runner import Progress
@@ -213,6 +214,12 @@ def resume(
 def _finished(folder: Path, on_notice: Callable[[str], None] | None) -> Run:
     """Return a closed run; one whose writer died before its seal is sealed first."""
     repair_seal(folder)
+    problems = open_run(folder).verify()
+    if problems:
+        raise RunFolderError(
+            f"{folder}: this run had ended, and its folder is not what it was then: "
+            f"{problems[0]}. closecall verify says it all"
+        )
     if on_notice is not None:
         on_notice(f"{folder}: this run had ended; nothing was left to do")
     return load_run(folder)

@@ -16,7 +16,7 @@ from closecall.records import Case, Measurement, State, Unmeasured
 from closecall.runs.results import CaseResult, decide
 from closecall.runs.sound import checked_measurement, checked_texts
 
-BATCH_CASES = 512
+BATCH_CASES = 256
 BATCH_CHARS = 400_000
 """Cases embedded together: enough that texts of equal length meet, few enough that a killed run
 loses little and progress is seen. 400,000 characters are about 100,000 tokens, half a minute of
