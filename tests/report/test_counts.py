@@ -1,10 +1,13 @@
 """What a run adds up to: nobody drops out, and every number has its denominator."""
 
+from dataclasses import replace
+
 import pytest
 
 from closecall import Case
 from closecall.calibration.records import Counts
 from closecall.records import State
+from closecall.report.overview import overview
 from closecall.runs.summary import CaseCounts, exit_code
 
 
@@ -99,3 +102,12 @@ def test_where_a_metric_does_not_apply_nothing_was_asked(partly):
     counts = partly.cases
     assert (counts.total, counts.scored, counts.not_applicable, counts.unmeasured) == (3, 1, 2, 0)
     assert partly.exit_code == 0
+
+
+def test_the_summary_without_cases_looks_at_none_of_them(run):
+    def none_is_read():
+        raise AssertionError("a case was read")
+
+    seen = overview(replace(run, _rows=none_is_read), worst=0)
+    assert seen.absent
+    assert not seen.worst

@@ -66,6 +66,12 @@ def test_the_bytes_of_results_are_foreseen(tmp_path, monkeypatch, stem):
     ) <= int(real * 1.25)
 
 
+def test_every_count_a_line_can_hold_is_foreseen():
+    """A count that is 0 in the estimate would let through what does not fit at the end."""
+    for tokens in room._LARGE.tokens.values():
+        assert min(getattr(tokens, name) for name in tokens.__struct_fields__) == room._MANY
+
+
 def test_room_for_the_longest_ids_means_the_cases_are_not_read_again(tmp_path):
     class Once(list):
         times = 0

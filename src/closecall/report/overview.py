@@ -59,13 +59,17 @@ class Overview(NamedTuple):
 
 
 def overview(run: Run, worst: int = WORST) -> Overview:
-    """Return the overview of a run; one pass over its cases when ``worst`` is not 0."""
+    """Return the overview of a run.
+
+    With ``worst`` 0 no case is looked at, so none is named; otherwise one pass over the cases,
+    and a second where some were not measured.
+    """
     return Overview(
         title=_title(run),
         reading=run.header.dataset.reading,
         rows=tuple(_row(m, run.header) for m in run.metrics),
         labelled=tuple(line for m in run.metrics for line in _labelled(m)),
-        absent=tuple(_absent(run)),
+        absent=tuple(_absent(run, _first_absent(run) if worst else {})),
         notes=tuple(_notes(run)),
         worst=_worst(run, worst) if worst else {},
         verdict=_verdict(run),
@@ -111,10 +115,9 @@ def _labelled(summary: MetricSummary) -> list[str]:
     return [f"{head}, {wrong} by label: {let_in}", f"{head}, {right} by label: {turned}"]
 
 
-def _absent(run: Run) -> list[str]:
+def _absent(run: Run, named: dict[tuple[str, str], list[str]]) -> list[str]:
     """Say what was not measured and why, naming the first cases of each reason."""
     lines = []
-    named = _first_absent(run)
     for summary in run.metrics:
         for reason, count in list(summary.absent.items())[:MAX_REASONS]:
             ids = named.get((summary.metric, reason), [])

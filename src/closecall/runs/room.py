@@ -36,7 +36,7 @@ _LARGE = Measured(
         "references": _MANY,
         "bestReference": _MANY,
     },
-    tokens={name: Tokens(_MANY, _MANY, _MANY) for name in ("reference", "response")},
+    tokens={name: Tokens(_MANY, _MANY, _MANY, _MANY, _MANY) for name in ("reference", "response")},
 )
 _SMALLER = (
     "Split the file, use fewer metrics or shorter ids, or write no run folder: --no-aef (in "
