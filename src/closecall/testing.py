@@ -6,12 +6,13 @@ Nothing here needs a model or a network.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from closecall.embedders.base import Counted, Vectors
-from closecall.instrument import TEST_KIND, Instrument
+from closecall.embedders.base import Counted, Pieced, Pieces, Vectors
+from closecall.instrument import TEST_KIND, Instrument, canonical_text
 from closecall.records import Role, Tokens
 
 
@@ -20,7 +21,8 @@ class HashEmbedder:
 
     Each word (split at white space, lower case) adds a fixed pseudo-random unit vector, so texts
     that share words are close, equal texts are equal, and results are the same everywhere. It
-    knows nothing of meaning.
+    knows nothing of meaning. Each word is a piece whose vector is the word's own, whatever
+    stands beside it.
 
     Parameters
     ----------
@@ -65,6 +67,20 @@ class HashEmbedder:
             tokens.append(Tokens(len(words), len(words), own=len(words)))
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return Counted((vectors / np.where(norms, norms, 1.0)).astype(np.float32), tokens)
+
+    def embed_pieces(self, texts: Sequence[str], role: Role = Role.TEXT) -> list[Pieced]:
+        """Like ``embed_counted``, with each word as a piece; a blank text has none."""
+        vectors, tokens = self.embed_counted(texts, role)
+        pieces = [self._pieces(canonical_text(text)) for text in texts]
+        return [Pieced(*found) for found in zip(vectors, tokens, pieces, strict=True)]
+
+    def _pieces(self, text: str) -> Pieces:
+        words = list(re.finditer(r"\S+", text))
+        rows = np.empty((len(words), self._instrument.dims), dtype=np.float32)
+        for row, word in enumerate(words):
+            rows[row] = self._word(word.group().lower())
+        rows.flags.writeable = False
+        return Pieces(rows, tuple(word.span() for word in words))
 
     def _word(self, word: str) -> np.ndarray:
         seed = int.from_bytes(hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()[:8])

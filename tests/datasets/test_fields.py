@@ -282,6 +282,19 @@ def test_the_digest_does_not_depend_on_a_field_left_absent(write):
     assert one == two
 
 
+@pytest.mark.parametrize("name", ["expected_facts", "forbiddenText", "Expected refusal"])
+def test_the_digest_moves_with_what_a_response_is_judged_by(write, name):
+    def digest(*rows):
+        return open_dataset(write("c.jsonl", lines(*rows)), needed=["response"]).scan().digest
+
+    plain = {"response": "r", "note": 1}
+    assert digest(plain) == digest({**plain, "note": 2})
+    assert digest({**plain, name: ["a"]}) != digest({**plain, name: ["b"]})
+    assert digest({**plain, name: ["a"]}) != digest(plain)
+    nested = {**plain, "metadata": {name: ["a"]}}
+    assert digest(nested) != digest({**plain, "metadata": {name: ["b"]}})
+
+
 def test_two_readings_of_the_only_field_there_is_are_refused_all_the_same(write):
     path = write("a.jsonl", lines({"context": "a", "contexts": "b"}))
     with pytest.raises(DatasetError, match="--map context=contexts"):

@@ -14,7 +14,8 @@ from closecall.embedders.base import (
     Failure,
     TextKey,
 )
-from closecall.embedders.cached import ENTRY_BYTES, CachedEmbedder, FetchStats
+from closecall.embedders.cached import CachedEmbedder, FetchStats
+from closecall.embedders.remembered import ENTRY_BYTES
 from closecall.errors import (
     ConfigurationError,
     EmbeddingError,

@@ -5,23 +5,15 @@ import pytest
 from closecall.errors import UnknownNameError, UsageError
 from closecall.metrics.embedding_similarity import EmbeddingSimilarity
 from closecall.metrics.pooled import AnswerSimilarity, ResponseContextSimilarity
-from closecall.metrics.registry import BUILT_IN, DEFAULT, load_metric, load_metrics
+from closecall.metrics.registry import BUILT_IN, DEFAULT, load_metric, load_metrics, metric_class
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "embed_answer_similarity",
-        "embed_response_context",
-        "embed_query_context",
-        "semantic_similarity",
-        "embedding_similarity",
-    ],
-)
+@pytest.mark.parametrize("name", list(BUILT_IN))
 def test_every_metric_answers_to_its_name(name):
     metric = load_metric(name)
     assert metric.spec.id == metric.spec.name == name
-    assert type(metric) is BUILT_IN[name]
+    assert type(metric) is metric_class(name)
+    assert name == type(metric).NAME
 
 
 def test_the_default_is_answer_similarity():
@@ -45,7 +37,7 @@ def test_an_unknown_name_suggests_the_nearest_and_lists_them_all():
     assert all(name in str(caught.value) for name in BUILT_IN)
     assert caught.value.exit_code == 3
     with pytest.raises(UnknownNameError) as caught:
-        load_metric("bleurgh")
+        load_metric("warmth")
     assert "Did you mean" not in str(caught.value)
 
 

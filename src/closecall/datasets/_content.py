@@ -7,32 +7,49 @@ encoder; a test holds the two spellings together.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from closecall.records import Case
+from closecall.datasets._fields import plain
+from closecall.records import JSON, Case
+
+JUDGED = frozenset(map(plain, ("expected_facts", "forbidden_text", "expected_refusal")))
+"""Names, in any spelling, of fields in a case's metadata that a metric reads."""
 
 _encode = msgspec.json.Encoder().encode
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 def encode_content(case: Case) -> bytes:
     """Return the canonical JSON of everything in a case that can change a result.
 
-    Metadata and place are left out: they say where a case comes from, not what it is.
+    Of the metadata that is what a metric reads: the facts a response must hold, say. The rest, and
+    the place, say where a case comes from, not what it is.
     """
-    return _encode(
-        {
-            "context": case.context,
-            "group": case.group,
-            "id": case.id,
-            "input": case.input,
-            "label": case.label,
-            "references": case.references,
-            "response": case.response,
-            "tags": case.tags,
-        }
-    )
+    content = {
+        "context": case.context,
+        "group": case.group,
+        "id": case.id,
+        "input": case.input,
+        "label": case.label,
+        "references": case.references,
+        "response": case.response,
+        "tags": case.tags,
+    }
+    judged = _judged(case.metadata) if case.metadata else {}
+    if not judged:
+        return _encode(content)
+    return _encode_sorted({**content, "metadata": judged})
+
+
+def _judged(metadata: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Return the fields that a metric reads, at the top or in an object ``metadata``."""
+    found = {name: value for name, value in metadata.items() if plain(name) in JUDGED}
+    nested = metadata.get("metadata")
+    if isinstance(nested, Mapping):
+        found |= {f"metadata.{k}": v for k, v in nested.items() if plain(str(k)) in JUDGED}
+    return found
 
 
 def cases_digest(cases: Iterable[Case]) -> str:

@@ -2,7 +2,8 @@
 
 Whoever writes an embedder gives ``instrument`` and ``embed``. Order, batching by length, the
 cache, checks of width and finiteness, and the splitting off of texts that fail are closecall's.
-An embedder may have ``load()`` (``LoadingEmbedder``) and may count tokens (``CountingEmbedder``).
+An embedder may have ``load()`` (``LoadingEmbedder``), may count tokens (``CountingEmbedder``)
+and may give each token of a text a vector of its own (``PieceEmbedder``).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from closecall.errors import EmbeddingError
 from closecall.instrument import Instrument
 from closecall.records import Role, Tokens
 
@@ -76,24 +78,83 @@ class LoadingEmbedder(Embedder, Protocol):
         ...
 
 
+class Pieces(NamedTuple):
+    """A text token by token: what the model made of each, and where in the text it stands.
+
+    ``vectors`` is float32, (t, d), read-only, each row of length 1. ``spans`` holds t pairs
+    (start, end) of character offsets into the canonical text (see ``canonical_text``), starts
+    and ends each in ascending order; one character may make several tokens, which then share its
+    span.
+
+    Left out are the model's special tokens, the prefix of the role, tokens that stand for no
+    sign of the text, and tokens outside the model's vocabulary, whose vectors are one and the
+    same whatever the word was (``Tokens.unknown`` counts those). So t may be 0, and it is at most
+    ``Tokens.own``. Of a text that was cut short there are the tokens that were seen.
+    """
+
+    vectors: Vectors
+    spans: tuple[tuple[int, int], ...]
+
+
+class Pieced(NamedTuple):
+    """One text's vector, what the model saw of it, and its pieces, all from one pass."""
+
+    vector: Vector
+    tokens: Tokens | None
+    pieces: Pieces
+
+
+@runtime_checkable
+class PieceEmbedder(Embedder, Protocol):
+    """An embedder that also gives each token of a text a vector of its own."""
+
+    def embed_pieces(self, texts: Sequence[str], role: Role = Role.TEXT) -> Sequence[Pieced]:
+        """Return one entry a text, in the order asked, its vector as ``embed`` gives it.
+
+        Raises
+        ------
+        NoPiecesError
+            If this embedder makes no token vectors after all, as its model has none.
+        EmbeddingError
+            With ``indices`` when only some texts are at fault.
+        """
+        ...
+
+
+class NoPiecesError(EmbeddingError):
+    """A model gives one vector a text and none for its tokens, whatever the text."""
+
+
 class TextKey(NamedTuple):
-    """A text and what it is to the model."""
+    """A text and what it is to the model; ``pieces``: whether its token vectors are wanted."""
 
     text: str
     role: Role = Role.TEXT
+    pieces: bool = False
 
 
 class Embedded(NamedTuple):
-    """One text's vector: float32, (d,), finite, not zero; tokens None when unknown."""
+    """One text's vector: float32, (d,), finite, not zero; tokens None when unknown.
+
+    ``pieces`` is there exactly where the key asked for it.
+    """
 
     vector: Vector
     tokens: Tokens | None = None
+    pieces: Pieces | None = None
 
 
 class Failure(NamedTuple):
-    """Why a text has no vector."""
+    """Why a text has no vector, or none for its tokens where those were asked for.
+
+    ``unreadable`` where the model knows no word or sign of it, so that it never has one.
+    ``no_pieces`` where the embedder makes token vectors of no text at all; the text may still
+    have a vector under the key that asks for no pieces.
+    """
 
     reason: str
+    unreadable: bool = False
+    no_pieces: bool = False
 
 
 class VectorStore(Protocol):

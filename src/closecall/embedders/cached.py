@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -17,22 +16,21 @@ from closecall.embedders.base import (
     Vectors,
     VectorStore,
 )
-from closecall.embedders.checked import Checked, Outcome
+from closecall.embedders.checked import Answer, Checked, Outcome
+from closecall.embedders.remembered import Memory, Want, answer_for
 from closecall.errors import EmbeddingError, UsageError
 from closecall.instrument import Instrument, cache_key, canonical_text
 from closecall.records import Role, Tokens
 
 MEMORY_BYTES = 256 * 1024 * 1024
 
-ENTRY_BYTES = 600
-"""What a remembered entry takes besides its vector's numbers, about."""
-
 
 class FetchStats(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the texts asked for since the wrapper was made.
 
     ``asked`` counts every key, ``unique`` those left after each call dropped repetitions;
-    ``unique = memory_hits + store_hits + embedded + failed``.
+    ``unique = memory_hits + store_hits + embedded + failed``. A text asked for with its pieces
+    and without is one, and failed where it has only one of the two.
     """
 
     asked: int = 0
@@ -50,6 +48,10 @@ class CachedEmbedder:
     call for each group of roles with the same prefix). What the embedder returns is checked
     here: one row per text, the instrument's width, finite, not zero. What fails becomes a
     ``Failure`` with a reason and is never stored.
+
+    Token vectors are remembered, by their size, and never stored: a key that asks for them runs
+    the model once a run, or more often where memory is short. The vector that comes with them is
+    stored like any other, and is the stored one where there is one.
 
     One thread at a time may use it. It does not close the store.
 
@@ -75,7 +77,7 @@ class CachedEmbedder:
         self._checked = Checked(embedder)
         self._instrument = embedder.instrument
         self._store = store
-        self._memory = _Memory(memory_bytes)
+        self._memory = Memory(memory_bytes)
         self._stats = FetchStats()
 
     @property
@@ -106,8 +108,10 @@ class CachedEmbedder:
     def fetch(self, keys: Iterable[TextKey]) -> dict[TextKey, Outcome]:
         """Return a vector or a reason for every key.
 
-        Texts that are equal once canonical, in roles with the same prefix, are embedded once.
-        Blank texts are never sent. Vectors are float32, (dims,), and cannot be written to.
+        Texts that are equal once canonical, in roles with the same prefix, are embedded once,
+        with token vectors where any of their keys asks for them; only where those alone fail is
+        such a text embedded again without. Blank texts are never sent. Vectors are float32,
+        (dims,), and cannot be written to.
 
         Raises
         ------
@@ -125,27 +129,19 @@ class CachedEmbedder:
                 names[key] = cache_key(self._instrument, key.role, key.text)
         firsts: dict[bytes, TextKey] = {}
         for key, name in names.items():
-            firsts.setdefault(name, key)
+            firsts.setdefault(name, key._replace(pieces=False))
+        wants = {key: Want(name, bool(key.pieces)) for key, name in names.items()}
 
-        outcomes = self._remembered(firsts)
-        memory_hits = len(outcomes)
-        stored = self._stored([name for name in firsts if name not in outcomes])
-        outcomes.update(stored)
+        outcomes = self._remembered(wants.values())
+        missing = {want: firsts[want.name] for want in wants.values() if want not in outcomes}
+        stored = self._stored(missing)
+        read = self._read(missing, stored)
         fresh = self._embed_missing(
-            {name: key for name, key in firsts.items() if name not in outcomes}
+            {want: key for want, key in missing.items() if want not in read}, stored
         )
-        outcomes.update(fresh)
-
-        before, failed = self._stats, sum(isinstance(one, Failure) for one in fresh.values())
-        self._stats = FetchStats(
-            asked=before.asked + len(asked),
-            unique=before.unique + len(firsts),
-            memory_hits=before.memory_hits + memory_hits,
-            store_hits=before.store_hits + len(stored),
-            embedded=before.embedded + len(fresh) - failed,
-            failed=before.failed + failed,
-        )
-        return {key: outcomes[name] for key, name in names.items()}
+        self._count(len(asked), firsts, read, fresh)
+        outcomes = outcomes | read | fresh
+        return {key: outcomes[want] for key, want in wants.items()}
 
     def embed(self, texts: Sequence[str], role: Role = Role.TEXT) -> Vectors:
         """Return one vector per text, in the order asked: float32, (n, d), finite.
@@ -179,68 +175,102 @@ class CachedEmbedder:
             )
         return Counted(vectors, tokens)
 
-    def _remembered(self, names: Iterable[bytes]) -> dict[bytes, Outcome]:
-        found = ((name, self._memory.get(name)) for name in names)
-        return {name: outcome for name, outcome in found if outcome is not None}
+    def _count(
+        self,
+        asked: int,
+        names: Collection[bytes],
+        read: Mapping[Want, Outcome],
+        fresh: Mapping[Want, Outcome],
+    ) -> None:
+        """Add one call to the counts; a text counts once, for the most that was done for it."""
+        tried = {want.name for want in fresh}
+        failed = {want.name for want, one in fresh.items() if isinstance(one, Failure)}
+        stored = {want.name for want in read} - tried
+        before = self._stats
+        self._stats = FetchStats(
+            asked=before.asked + asked,
+            unique=before.unique + len(names),
+            memory_hits=before.memory_hits + len(names) - len(tried) - len(stored),
+            store_hits=before.store_hits + len(stored),
+            embedded=before.embedded + len(tried) - len(failed),
+            failed=before.failed + len(failed),
+        )
 
-    def _stored(self, names: Sequence[bytes]) -> dict[bytes, Embedded]:
+    def _remembered(self, wants: Iterable[Want]) -> dict[Want, Outcome]:
+        found = ((want, self._memory.get(want)) for want in wants)
+        return {want: outcome for want, outcome in found if outcome is not None}
+
+    def _stored(self, wants: Iterable[Want]) -> dict[bytes, Embedded]:
+        """Return the vectors of these texts that are in the store."""
+        names = list(dict.fromkeys(want.name for want in wants))
         if self._store is None or not names:
             return {}
-        stored = self._store.get_many(self._instrument, names)
-        for name, value in stored.items():
-            self._memory.put(name, value)
-        return stored
+        return self._store.get_many(self._instrument, names)
 
-    def _embed_missing(self, missing: dict[bytes, TextKey]) -> dict[bytes, Outcome]:
+    def _read(
+        self, wants: Iterable[Want], stored: Mapping[bytes, Embedded]
+    ) -> dict[Want, Outcome]:
+        """Return what the store answers, and remember it."""
+        found: dict[Want, Outcome] = {
+            want: stored[want.name] for want in wants if not want.pieces and want.name in stored
+        }
+        for want, outcome in found.items():
+            self._memory.put(want, outcome)
+        return found
+
+    def _embed_missing(
+        self, missing: Mapping[Want, TextKey], stored: Mapping[bytes, Embedded]
+    ) -> dict[Want, Outcome]:
         """Embed what neither memory nor store had, and keep what is sound."""
-        outcomes: dict[bytes, Outcome] = {}
-        groups: dict[Role, list[bytes]] = {}
-        for name, key in missing.items():
-            if key.text.strip():
-                groups.setdefault(self._instrument.effective_role(key.role), []).append(name)
-            else:
-                outcomes[name] = Failure("the text is blank: there is nothing to embed")
-        for role, names in groups.items():
-            answers = self._checked.embed(
-                [canonical_text(missing[name].text) for name in names], role
-            )
-            group = dict(zip(names, (answer.outcome for answer in answers), strict=True))
-            outcomes.update(group)
-            sound = {n: o for n, o in group.items() if isinstance(o, Embedded)}
-            if self._store is not None and sound:
-                self._store.put_many(
-                    self._instrument, ((name, missing[name], one) for name, one in sound.items())
-                )
-            for name, answer in zip(names, answers, strict=True):
-                if answer.lasting:
-                    self._memory.put(name, answer.outcome)
+        outcomes: dict[Want, Outcome] = {
+            want: Failure("the text is blank: there is nothing to embed")
+            for want, key in missing.items()
+            if not key.text.strip()
+        }
+        # With pieces first: what comes of those texts answers for their vectors alone, too.
+        for pieces in (True, False):
+            for role, group in self._by_role(missing, outcomes, pieces=pieces).items():
+                answers = self._embed(role, group, stored)
+                outcomes.update((want, answer.outcome) for want, answer in answers.items())
+                for want, answer in answers.items():
+                    alone = want._replace(pieces=False)
+                    outcome = answer_for(alone, answer.outcome) if answer.lasting else None
+                    if alone in missing and outcome is not None:
+                        outcomes[alone] = outcome
         return outcomes
 
+    def _by_role(
+        self, missing: Mapping[Want, TextKey], done: Collection[Want], *, pieces: bool
+    ) -> dict[Role, dict[Want, TextKey]]:
+        """Return the texts still to be embedded, with pieces or without, by what they are."""
+        groups: dict[Role, dict[Want, TextKey]] = {}
+        for want, key in missing.items():
+            if want.pieces is pieces and want not in done:
+                groups.setdefault(self._instrument.effective_role(key.role), {})[want] = key
+        return groups
 
-class _Memory:
-    """The least recently used goes first once the limit is passed."""
-
-    def __init__(self, limit: int) -> None:
-        self.size = 0
-        self._limit = limit
-        self._entries: OrderedDict[bytes, Outcome] = OrderedDict()
-
-    def get(self, name: bytes) -> Outcome | None:
-        outcome = self._entries.get(name)
-        if outcome is not None:
-            self._entries.move_to_end(name)
-        return outcome
-
-    def put(self, name: bytes, outcome: Outcome) -> None:
-        old = self._entries.pop(name, None)
-        if old is not None:
-            self.size -= _weight(old)
-        self._entries[name] = outcome
-        self.size += _weight(outcome)
-        while self.size > self._limit:
-            _, gone = self._entries.popitem(last=False)
-            self.size -= _weight(gone)
-
-
-def _weight(outcome: Outcome) -> int:
-    return ENTRY_BYTES + (outcome.vector.nbytes if isinstance(outcome, Embedded) else 0)
+    def _embed(
+        self, role: Role, texts: Mapping[Want, TextKey], stored: Mapping[bytes, Embedded]
+    ) -> dict[Want, Answer]:
+        """Embed texts of one role, all with their pieces or none; store and remember them."""
+        pieces = next(iter(texts)).pieces
+        found = self._checked.embed(
+            [canonical_text(key.text) for key in texts.values()], role, pieces=pieces
+        )
+        answers = dict(zip(texts, found, strict=True))
+        new: list[tuple[bytes, TextKey, Embedded]] = []
+        for want, answer in answers.items():
+            if not isinstance(answer.outcome, Embedded):
+                continue
+            known = stored.get(want.name) or self._memory.get(Want(want.name, pieces=False))
+            if isinstance(known, Embedded):
+                outcome = known._replace(pieces=answer.outcome.pieces)
+                answers[want] = answer._replace(outcome=outcome)
+            else:
+                new.append((want.name, texts[want], answer.outcome._replace(pieces=None)))
+        if self._store is not None and new:
+            self._store.put_many(self._instrument, new)
+        for want, answer in answers.items():
+            if answer.lasting:
+                self._memory.put(want, answer.outcome)
+        return answers

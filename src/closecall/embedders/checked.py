@@ -13,16 +13,24 @@ from closecall.embedders.base import (
     Embedder,
     Failure,
     LoadingEmbedder,
+    NoPiecesError,
+    PieceEmbedder,
     Vectors,
 )
+from closecall.embedders.sound_pieces import sound_pieces
 from closecall.errors import ConfigurationError, EmbeddingError, TextTooLongError
-from closecall.records import Role
+from closecall.records import Role, Tokens
 
 MAX_REASON = 500
 """Characters of an error that are kept as the reason of a failure."""
 
 MAX_ROUNDS = 16
 """Times a batch is tried when the embedder names texts at fault, each time without those."""
+
+ONE_VECTOR_A_TEXT = (
+    "it makes one vector a text and none for its tokens; the bundled model (--embedder minilm) "
+    "and models added with 'closecall models add' make both"
+)
 
 Outcome: TypeAlias = Embedded | Failure
 
@@ -44,6 +52,7 @@ class Checked:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._counting = embedder if isinstance(embedder, CountingEmbedder) else None
+        self._piecing = embedder if isinstance(embedder, PieceEmbedder) else None
         self._instrument = embedder.instrument
 
     def load(self) -> None:
@@ -57,19 +66,28 @@ class Checked:
         except Exception as error:
             raise ConfigurationError(f"cannot be loaded: {self._reason(error)}") from error
 
-    def embed(self, texts: Sequence[str], role: Role) -> list[Answer]:
-        """Return one answer per text, in order.
+    def embed(self, texts: Sequence[str], role: Role, *, pieces: bool = False) -> list[Answer]:
+        """Return one answer per text, in order; with ``pieces``, each with its token vectors.
 
         Texts that an ``EmbeddingError`` names fail and the rest is tried without them; any other
-        exception fails the batch. A row that is not finite or zero is asked for once more.
+        exception fails the batch. A row that is not finite or zero is asked for once more, and
+        so are pieces that do not fit their text. An embedder that makes no token vectors fails
+        every text that should have some, as ``no_pieces``.
         """
         answers: dict[int, Answer] = {}
         waiting = list(range(len(texts)))
         for _ in range(MAX_ROUNDS):
             try:
                 answers.update(
-                    zip(waiting, self._call([texts[i] for i in waiting], role), strict=True)
+                    zip(
+                        waiting,
+                        self._call([texts[i] for i in waiting], role, pieces=pieces),
+                        strict=True,
+                    )
                 )
+            except NoPiecesError as error:
+                none = Answer(Failure(self._reason(error), no_pieces=True), lasting=True)
+                answers.update((i, none) for i in waiting)
             except ConfigurationError:
                 # A model that cannot be loaded is no fault of a text; every text would fail.
                 raise
@@ -92,28 +110,65 @@ class Checked:
             f"{self._name()}: the batch failed {MAX_ROUNDS} times, each time on other texts"
         )
         answers.update((i, Answer(out_of_rounds)) for i in waiting)
-        self._retry(texts, role, answers)
+        self._retry(texts, role, answers, pieces=pieces)
         return [answers[i] for i in range(len(texts))]
 
-    def _retry(self, texts: Sequence[str], role: Role, answers: dict[int, Answer]) -> None:
+    def _retry(
+        self, texts: Sequence[str], role: Role, answers: dict[int, Answer], *, pieces: bool
+    ) -> None:
         """Ask once more for the rows that came back unusable."""
         bad = [i for i, answer in sorted(answers.items()) if answer.again]
         if not bad:
             return
         try:
-            second = self._call([texts[i] for i in bad], role)
+            second = self._call([texts[i] for i in bad], role, pieces=pieces)
         except Exception:  # noqa: BLE001 - the first reason stands
             return
         answers.update(zip(bad, second, strict=True))
 
-    def _call(self, texts: Sequence[str], role: Role) -> list[Answer]:
+    def _call(self, texts: Sequence[str], role: Role, *, pieces: bool) -> list[Answer]:
         """Call the embedder; return an answer per text, or raise for the batch as a whole."""
-        if self._counting is not None:
+        found: Sequence[object] = ()
+        if pieces:
+            result, tokens, found = self._call_pieces(texts, role)
+        elif self._counting is not None:
             result, tokens = self._counting.embed_counted(texts, role)
             if len(tokens) != len(texts):
                 raise EmbeddingError(f"{len(tokens)} token counts came for {len(texts)} texts")
         else:
             result, tokens = self._embedder.embed(texts, role), [None] * len(texts)
+        answers = self._answers(texts, result, tokens)
+        if not pieces:
+            return answers
+        return [
+            self._with_pieces(answer, text, one)
+            for answer, text, one in zip(answers, texts, found, strict=True)
+        ]
+
+    def _call_pieces(
+        self, texts: Sequence[str], role: Role
+    ) -> tuple[object, Sequence[Tokens | None], Sequence[object]]:
+        if self._piecing is None:
+            raise NoPiecesError(ONE_VECTOR_A_TEXT)
+        result = self._piecing.embed_pieces(texts, role)
+        if len(result) != len(texts):
+            raise EmbeddingError(f"pieces of {len(result)} texts came for {len(texts)} texts")
+        vectors, tokens, pieces = zip(*result, strict=True)
+        return vectors, tokens, pieces
+
+    def _with_pieces(self, answer: Answer, text: str, pieces: object) -> Answer:
+        """Return the answer with pieces that fit the text, or why they do not."""
+        if not isinstance(answer.outcome, Embedded):
+            return answer
+        found = sound_pieces(pieces, text, self._instrument.dims)
+        if isinstance(found, str):
+            return Answer(Failure(f"{self._name()}: {found}, twice"), again=True)
+        return answer._replace(outcome=answer.outcome._replace(pieces=found))
+
+    def _answers(
+        self, texts: Sequence[str], result: object, tokens: Sequence[Tokens | None]
+    ) -> list[Answer]:
+        """Return an answer per text from its row, or raise for the batch as a whole."""
         vectors = self._vectors(result, len(texts))
         finite = np.asarray(np.isfinite(vectors).all(axis=1))
         nonzero = np.asarray(vectors.any(axis=1))
@@ -123,7 +178,7 @@ class Checked:
         ):
             if count is not None and count.unreadable:
                 # Its vector is that of any text of as many unknown tokens.
-                answers.append(Answer(Failure(self._unreadable()), lasting=True))
+                answers.append(Answer(Failure(self._unreadable(), unreadable=True), lasting=True))
             elif is_finite and is_nonzero:
                 # A copy in immutable bytes: the batch's array can go, nobody can write to it.
                 vector = np.frombuffer(row.tobytes(), dtype=np.float32)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from closecall.embedders.onnx_runtime import Ids, Loaded
 from closecall.embedders.windows import Span, read_spans
@@ -26,21 +27,26 @@ _SLAB_TOKENS = 1_000_000
 _SLAB_TEXTS = 16_384
 
 
+Places = NDArray[np.int32]
+"""int32, (t, 2): where each token begins and ends, in characters of what was tokenised."""
+
+
 class Reading(NamedTuple):
     """One text as tokens, prefix included and special tokens left out, and its windows.
 
     The first ``lead`` tokens are the prefix; ``spans`` count from the token after it. A text
-    that the policy refuses has no spans.
+    that the policy refuses has no spans. ``places`` is empty unless the reader was to note them.
     """
 
     ids: Ids
     lead: int
     spans: list[Span]
     tokens: Tokens
+    places: Places
 
 
 class Reader:
-    """Reads texts of one role for one model.
+    """Reads texts of one role for one model; with ``places`` notes where each token stands.
 
     Raises
     ------
@@ -48,12 +54,15 @@ class Reader:
         If special tokens, prefix and overlap leave no room for the text.
     """
 
-    def __init__(self, loaded: Loaded, instrument: Instrument, role: Role) -> None:
+    def __init__(
+        self, loaded: Loaded, instrument: Instrument, role: Role, *, places: bool = False
+    ) -> None:
         self._loaded = loaded
+        self._places = places
         self._instrument = instrument
         self._lowercase = instrument.options.get("lowercase") == "true"
         self._prefix = instrument.prefix(role)
-        self._lead = self._tokenize([self._prepared("")], map)[0]
+        self._lead = _ids(self._tokenize([self._prepared("")], map)[0])
         self._room = instrument.max_tokens - len(loaded.before) - len(loaded.after)
         if self._room - len(self._lead) <= instrument.overlap:
             raise ConfigurationError(
@@ -86,24 +95,46 @@ class Reader:
             self._loaded.after,
         ]
 
+    def first(self, reading: Reading) -> int:
+        """Return where in each window its first token of the text itself stands."""
+        return len(self._loaded.before) + reading.lead
+
+    def own_places(self, text: str, reading: Reading) -> tuple[str, Places]:
+        """Return the canonical text and the places of its tokens, counted from its beginning.
+
+        A token of the prefix ends at 0 or before.
+        """
+        whole = self._prefix + canonical_text(text)
+        places = reading.places
+        if self._lowercase and len(whole.lower()) != len(whole):
+            # A letter may become several: each of them leads back to it.
+            sizes = [len(letter.lower()) for letter in whole]
+            origins = np.repeat(np.arange(len(whole) + 1, dtype=np.int32), [*sizes, 1])
+            starts, ends = origins[places[:, 0]], origins[places[:, 1] - 1] + 1
+            # A token of no letters stays one.
+            ends = np.where(places[:, 1] > places[:, 0], ends, starts)
+            places = np.column_stack((starts, ends))
+        return whole[len(self._prefix) :], places - len(self._prefix)
+
     def row_length(self, reading: Reading, span: Span) -> int:
         """Return how many tokens ``row`` holds."""
         return len(self._loaded.before) + reading.lead + span.length + len(self._loaded.after)
 
     def _read(self, texts: Sequence[str], mapper: Mapper) -> list[Reading]:
         prepared = [self._prepared(text) for text in texts]
-        return [self._reading(ids) for ids in self._tokenize(prepared, mapper)]
+        return [self._reading(marks) for marks in self._tokenize(prepared, mapper)]
 
     def _prepared(self, text: str) -> str:
         whole = self._prefix + canonical_text(text)
         return whole.lower() if self._lowercase else whole
 
-    def _reading(self, ids: Ids) -> Reading:
+    def _reading(self, marks: Ids) -> Reading:
         """Cut a text into windows.
 
         A prefix whose last token melts into the text cannot be told from it; such a text is
         read as if it had none, so that the prefix stands in its first window only.
         """
+        ids, places = _ids(marks), marks[:, 1:] if marks.ndim > 1 else _NO_PLACES
         prefix = len(self._lead)
         lead = prefix if prefix and np.array_equal(ids[:prefix], self._lead) else 0
         policy, overlap = self._instrument.window, self._instrument.overlap
@@ -113,21 +144,39 @@ class Reader:
         seen = specials + lead + own if spans else 0
         unknown = int(np.count_nonzero(ids[lead : lead + own] == self._loaded.unknown))
         tokens = Tokens(seen, specials + len(ids), len(spans), own, unknown)
-        return Reading(ids, lead, spans, tokens)
+        return Reading(ids, lead, spans, tokens, places)
 
     def _tokenize(self, texts: Sequence[str], mapper: Mapper) -> list[Ids]:
-        """Return the tokens of each text, special tokens left out."""
+        """Return the tokens of each text, special tokens left out: int32, (t,).
+
+        Where places are noted, (t, 3): the token, and where it begins and ends.
+        """
         pieces = [(owner, piece) for owner, text in enumerate(texts) for piece in self._cut(text)]
         calls = _calls([piece for _, piece in pieces])
-        arrays = [array for call in mapper(self._encode, calls) for array in call]
+        encode = self._encode_places if self._places else self._encode
+        arrays = [array for call in mapper(encode, calls) for array in call]
         found: list[list[Ids]] = [[] for _ in texts]
-        for (owner, _), array in zip(pieces, arrays, strict=True):
+        at = [0] * len(texts)
+        for (owner, piece), array in zip(pieces, arrays, strict=True):
+            if self._places:
+                array[:, 1:] += at[owner]
+                at[owner] += len(piece)
             found[owner].append(array)
         return [parts[0] if len(parts) == 1 else np.concatenate(parts) for parts in found]
 
     def _encode(self, pieces: list[str]) -> list[Ids]:
         encodings = self._loaded.tokenizer.encode_batch_fast(pieces, add_special_tokens=False)
         return [np.array(encoding.ids, dtype=np.int32) for encoding in encodings]
+
+    def _encode_places(self, pieces: list[str]) -> list[Ids]:
+        """Like ``_encode``, with places, which take the tokenizer a fifth longer."""
+        arrays = []
+        for encoding in self._loaded.tokenizer.encode_batch(pieces, add_special_tokens=False):
+            array = np.empty((len(encoding.ids), 3), dtype=np.int32)
+            array[:, 0] = encoding.ids
+            array[:, 1:] = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
+            arrays.append(array)
+        return arrays
 
     def _cut(self, text: str) -> list[str]:
         """Cut a long text before spaces, where that cannot change its tokens."""
@@ -143,6 +192,13 @@ class Reader:
             pieces.append(text[start:end])
             start = end
         return [*pieces, text[start:]]
+
+
+_NO_PLACES: Places = np.empty((0, 2), dtype=np.int32)
+
+
+def _ids(marks: Ids) -> Ids:
+    return marks if marks.ndim == 1 else marks[:, 0]
 
 
 def _groups(texts: Sequence[str]) -> Iterator[list[str]]:

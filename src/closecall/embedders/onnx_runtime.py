@@ -19,6 +19,8 @@ Ids = NDArray[np.int32]
 
 _PROVIDER = "CPUExecutionProvider"
 _OUTPUT = "embedding"
+_TOKENS = "tokens"
+_TOKENS_RANK = 3
 _ERRORS_ONLY = 3
 
 
@@ -27,7 +29,8 @@ class Loaded(NamedTuple):
 
     ``before`` and ``after`` are the special tokens around every window. ``unknown`` is the token
     that stands for whatever is not in the vocabulary, -1 where there is none. ``cuttable``:
-    whether a text may be tokenised in pieces cut before a space.
+    whether a text may be tokenised in pieces cut before a space. ``tokens``: whether the graph
+    gives a vector of the card's width for each token.
     """
 
     session: Any
@@ -37,6 +40,7 @@ class Loaded(NamedTuple):
     inputs: tuple[str, ...]
     unknown: int
     cuttable: bool
+    tokens: bool
 
     def run(self, ids: Ids) -> NDArray[np.float32]:
         """Return the vectors of windows of one length: int32 (n, s) to float32 (n, d).
@@ -46,14 +50,29 @@ class Loaded(NamedTuple):
         EmbeddingError
             If the runtime fails.
         """
+        (vectors,) = self._run([_OUTPUT], ids)
+        return vectors
+
+    def run_tokens(self, ids: Ids) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Like ``run``, with the last hidden states from the same pass: float32 (n, s, d).
+
+        Raises
+        ------
+        EmbeddingError
+            If the runtime fails.
+        """
+        vectors, hidden = self._run([_OUTPUT, _TOKENS], ids)
+        return vectors, hidden
+
+    def _run(self, outputs: list[str], ids: Ids) -> list[NDArray[np.float32]]:
         feed = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
         if "token_type_ids" in self.inputs:
             feed["token_type_ids"] = np.zeros_like(ids)
         try:
-            vectors: NDArray[np.float32] = self.session.run([_OUTPUT], feed)[0]
+            found: list[NDArray[np.float32]] = self.session.run(outputs, feed)
         except Exception as error:  # the runtime's exceptions share no base but this
             raise EmbeddingError(f"onnxruntime failed: {error}") from error
-        return vectors
+        return found
 
 
 def load(model: StoredModel) -> Loaded:
@@ -185,6 +204,11 @@ def _joined(model: StoredModel, session: Any, tokenizer: Any) -> Loaded:
         unknown=_unknown(tokenizer),
         cuttable=type(pre).__name__ == "BertPreTokenizer"
         and type(normalizer).__name__ in ("BertNormalizer", "NoneType"),
+        tokens=any(
+            len(entry.shape) == _TOKENS_RANK and entry.shape[-1] == model.card.dims
+            for entry in session.get_outputs()
+            if entry.name == _TOKENS
+        ),
     )
 
 

@@ -7,6 +7,7 @@ the text itself: special tokens and prefixes are added by whoever runs the model
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -54,6 +55,22 @@ def spans(count: int, capacity: int, overlap: int) -> list[Span]:
     # The last window is the first that reaches the end.
     starts = range(0, count - overlap, step)
     return [Span(start, min(start + capacity, count)) for start in starts]
+
+
+def shares(windows: Sequence[Span]) -> list[Span]:
+    """Return the part of each window that is its own, so that every token is in one part.
+
+    An overlap is cut in the middle: each of its tokens goes to the window in which it stands
+    furthest from where that window was cut off, and a token as far from both to the earlier one.
+
+    Parameters
+    ----------
+    windows
+        The windows of one text as ``spans`` gives them, one at least.
+    """
+    inner = [(left.stop + right.start + 1) // 2 for left, right in pairwise(windows)]
+    edges = [windows[0].start, *inner, windows[-1].stop]
+    return [Span(start, stop) for start, stop in pairwise(edges)]
 
 
 def exact_batches(lengths: Sequence[int], budget: int) -> list[NDArray[np.intp]]:

@@ -28,7 +28,9 @@ class MetricSpec(msgspec.Struct, frozen=True, kw_only=True):
     ``version`` moves whenever the same texts and vectors would give another number.
     ``needs`` lists the case fields without which nothing is measured. ``low`` and ``high``
     bound ``Measured.value``, None where there is no bound. ``default_cutoff`` is on the scale of
-    ``value``; None means a number without a verdict.
+    ``value``; None means a number without a verdict. ``fitted_on`` holds the digests of the case
+    files a metric with fitted parts was fitted on (see ``cases_digest``): no promise can be made
+    on those very cases. ``quantity`` is what the number is called in a sentence.
     """
 
     id: str
@@ -40,6 +42,8 @@ class MetricSpec(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None
     description: str
     options: dict[str, JSON] = {}
+    fitted_on: tuple[str, ...] = ()
+    quantity: str = "similarity"
 
 
 class Metric(Protocol):

@@ -16,6 +16,7 @@ from closecall.metrics.normalizer import ScoreNormalizer
 from closecall.metrics.sides import (
     NotEmbeddedError,
     Side,
+    alternatives_of,
     known_tokens,
     reference_side,
     response_side,
@@ -119,22 +120,24 @@ class EmbeddingSimilarity:
 
     def _measure(self, references: Side, response: Side, vectors: VectorLookup) -> Measured:
         answer, answer_tokens = vector_of(vectors, response.keys[0], response.name)
-        found = [vector_of(vectors, key, references.name) for key in references.keys]
-        values = [self._similarity(vector, answer) for vector, _ in found]
+        found = alternatives_of(vectors, references)
+        values = [self._similarity(vector, answer) for vector in found.vectors]
         best = values.index(max(values))
         value = values[best] if self.references == "best" else math.fsum(values) / len(values)
         value = _rounded(value)
         details: dict[str, JSON] = {"method": self.method, "normalize": self.normalize}
-        if len(values) > 1:
+        if len(references.texts) > 1:
             details["references"] = len(values)
-            details["bestReference"] = references.written[best]
+            details["bestReference"] = found.written[best]
+        if found.unread:
+            details["unreadReferences"] = list(found.unread)
         score = round(ScoreNormalizer.from_similarity(value), SCORE_DECIMALS)
         return Measured(
             similarity=value,
             value=value,
             score=None if self.spec.high is None else score,
             details=details,
-            tokens=known_tokens([("reference", found[best][1]), ("response", answer_tokens)]),
+            tokens=known_tokens([("reference", found.tokens[best]), ("response", answer_tokens)]),
         )
 
     def _similarity(self, a: np.ndarray, b: np.ndarray) -> float:

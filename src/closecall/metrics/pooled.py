@@ -16,6 +16,7 @@ from closecall.metrics.normalizer import ScoreNormalizer
 from closecall.metrics.sides import (
     NotEmbeddedError,
     Side,
+    alternatives_of,
     context_side,
     input_side,
     known_tokens,
@@ -100,22 +101,24 @@ class _PooledMetric:
         self, case: Case, first: Side, second: Side, vectors: VectorLookup
     ) -> Measurement:
         against, against_tokens = vector_of(vectors, second.keys[0], second.name)
-        found = [vector_of(vectors, key, first.name) for key in first.keys]
-        cosines = [cosine(vector, against) for vector, _ in found]
+        found = alternatives_of(vectors, first)
+        cosines = [cosine(vector, against) for vector in found.vectors]
         best = cosines.index(max(cosines))
         similarity = cosines[best]
         score = round(ScoreNormalizer.from_similarity(similarity), SCORE_DECIMALS)
         details: dict[str, JSON] = {
             "cosineSimilarity": similarity,
             "interpretation": ScoreNormalizer.label(score),
-            **self._details(first.texts[best], second.texts[0]),
+            **self._details(found.texts[best], second.texts[0]),
         }
-        if len(cosines) > 1:
+        if len(first.texts) > 1:
             details["references"] = len(cosines)
-            details["bestReference"] = first.written[best]
+            details["bestReference"] = found.written[best]
+        if found.unread:
+            details["unreadReferences"] = list(found.unread)
         passages = self._passages(case)
         if passages:
-            other = against if second.name != "context" else found[0][0]
+            other = against if second.name != "context" else found.vectors[0]
             near = [cosine(vector_of(vectors, p, "passage")[0], other) for p in passages]
             top = near.index(max(near))
             details["passages"] = len(near)
@@ -126,7 +129,7 @@ class _PooledMetric:
             value=score if self.HIGH == PERCENT else round(max(similarity, 0.0), DECIMALS),
             score=score,
             details=details,
-            tokens=known_tokens([(first.name, found[best][1]), (second.name, against_tokens)]),
+            tokens=known_tokens([(first.name, found.tokens[best]), (second.name, against_tokens)]),
         )
 
 

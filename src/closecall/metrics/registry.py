@@ -6,29 +6,52 @@ A name may carry options: ``embedding_similarity:method=euclidean:normalize=fals
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from closecall.errors import UnknownNameError, UsageError
 from closecall.metrics.base import Metric, MetricSpec
-from closecall.metrics.embedding_similarity import EmbeddingSimilarity
-from closecall.metrics.pooled import (
-    AnswerSimilarity,
-    QueryContextSimilarity,
-    ResponseContextSimilarity,
-    SemanticSimilarity,
-)
 
-BUILT_IN: dict[str, Any] = {
-    cls.NAME: cls
-    for cls in (
-        AnswerSimilarity,
-        ResponseContextSimilarity,
-        QueryContextSimilarity,
-        SemanticSimilarity,
-        EmbeddingSimilarity,
-    )
+_POOLED = "closecall.metrics.pooled"
+_ALIGNMENT = "closecall.metrics.alignment"
+_LEXICAL = "closecall.metrics.lexical"
+_FACTS = "closecall.metrics.facts"
+
+BUILT_IN: dict[str, tuple[str, str]] = {
+    "embed_answer_similarity": (_POOLED, "AnswerSimilarity"),
+    "embed_response_context": (_POOLED, "ResponseContextSimilarity"),
+    "embed_query_context": (_POOLED, "QueryContextSimilarity"),
+    "semantic_similarity": (_POOLED, "SemanticSimilarity"),
+    "embedding_similarity": ("closecall.metrics.embedding_similarity", "EmbeddingSimilarity"),
+    "answer_alignment": (f"{_ALIGNMENT}.answer", "AnswerAlignment"),
+    "context_alignment": (f"{_ALIGNMENT}.context", "ContextAlignment"),
+    "alignment_f1": (f"{_ALIGNMENT}.answer", "AlignmentF1"),
+    "alignment_min": (f"{_ALIGNMENT}.answer", "AlignmentMinimum"),
+    "answer_window_similarity": (f"{_ALIGNMENT}.windows", "AnswerWindowSimilarity"),
+    "context_window_similarity": (f"{_ALIGNMENT}.windows", "ContextWindowSimilarity"),
+    "token_f1": (f"{_LEXICAL}.token_overlap", "TokenF1"),
+    "token_recall": (f"{_LEXICAL}.token_overlap", "TokenRecall"),
+    "token_precision": (f"{_LEXICAL}.token_overlap", "TokenPrecision"),
+    "exact_match": (f"{_LEXICAL}.token_overlap", "ExactMatch"),
+    "contains_reference": (f"{_LEXICAL}.token_overlap", "ContainsReference"),
+    "bleu": (f"{_LEXICAL}.bleu", "Bleu"),
+    "gleu": (f"{_LEXICAL}.gleu", "Gleu"),
+    "rouge_l": (f"{_LEXICAL}.rouge_l", "RougeL"),
+    "chrf": (f"{_LEXICAL}.chrf", "Chrf"),
+    "expected_fact": (f"{_FACTS}.expected_fact", "ExpectedFact"),
+    "refusal": (f"{_FACTS}.refusal", "Refusal"),
+    "forbidden_text": (f"{_FACTS}.forbidden_text", "ForbiddenText"),
+    "guards": ("closecall.metrics.guards", "Guards"),
 }
-DEFAULT = AnswerSimilarity.NAME
+"""Where each metric lives: module and class. Each loads when it is asked for."""
+
+DEFAULT = "embed_answer_similarity"
+
+
+def metric_class(name: str) -> Any:
+    """Return the class of a built-in metric."""
+    module, attribute = BUILT_IN[name]
+    return getattr(import_module(module), attribute)
 
 
 def load_metric(name: str, cutoff: float | None = None) -> Metric:
@@ -59,12 +82,13 @@ def load_metric(name: str, cutoff: float | None = None) -> Metric:
         if key in options:
             raise UsageError(f"{name}: the option {key!r} is given twice")
         options[key] = {"true": True, "false": False}.get(value.lower(), value)
-    allowed = EmbeddingSimilarity.DEFAULTS if base == EmbeddingSimilarity.NAME else {}
+    made = metric_class(base)
+    allowed = getattr(made, "DEFAULTS", {})
     unknown = [key for key in options if key not in allowed]
     if unknown:
         there_are = f"its options are {', '.join(allowed)}" if allowed else "it has no options"
         raise UsageError(f"{base} has no option {unknown[0]!r}; {there_are}")
-    metric: Metric = BUILT_IN[base](cutoff=cutoff, **options)
+    metric: Metric = made(cutoff=cutoff, **options)
     return metric
 
 

@@ -79,6 +79,46 @@ def vector_of(vectors: VectorLookup, key: TextKey, name: str) -> tuple[Vector, T
     return found.vector, found.tokens
 
 
+class Alternatives(NamedTuple):
+    """The alternatives of a side that the model can read, with vectors and tokens of each.
+
+    ``unread`` are the indexes, as the user wrote them, of those it cannot.
+    """
+
+    texts: tuple[str, ...]
+    written: tuple[int, ...]
+    vectors: tuple[Vector, ...]
+    tokens: tuple[Tokens | None, ...]
+    unread: tuple[int, ...]
+
+
+def alternatives_of(vectors: VectorLookup, side: Side) -> Alternatives:
+    """Return the alternatives of a side that can be compared.
+
+    One in a script the model does not know is left out, as a blank one is: the same on every
+    run, so the rest can be measured. One whose embedding failed for another reason is not.
+
+    Raises
+    ------
+    NotEmbeddedError
+        None is left, or an embedding failed.
+    """
+    kept: list[int] = []
+    unread: list[int] = []
+    for at, key in enumerate(side.keys):
+        found = vectors.get(key)
+        given_up = isinstance(found, Failure) and found.unreadable
+        (unread if given_up else kept).append(at)
+    rows = [vector_of(vectors, side.keys[at], side.name) for at in kept or unread]
+    return Alternatives(
+        texts=tuple(side.texts[at] for at in kept),
+        written=tuple(side.written[at] for at in kept),
+        vectors=tuple(vector for vector, _ in rows),
+        tokens=tuple(tokens for _, tokens in rows),
+        unread=tuple(side.written[at] for at in unread),
+    )
+
+
 def known_tokens(pairs: Iterable[tuple[str, Tokens | None]]) -> dict[str, Tokens]:
     """Return tokens by name, without those an embedder does not report."""
     return {name: tokens for name, tokens in pairs if tokens is not None}
