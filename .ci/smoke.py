@@ -31,7 +31,7 @@ def closecall(*args: str, code: int = 0) -> str:
 
 def main() -> None:
     """Run the main job and look at what it says."""
-    for absent in ("torch", "onnx", "pytest", "scipy"):
+    for absent in ("torch", "onnx", "pytest", "sklearn"):
         if importlib.util.find_spec(absent) is not None:
             raise SystemExit(f"{absent} is installed; this environment was to be empty")
     if "false accepts" not in closecall("demo", "--save", "demo.jsonl"):

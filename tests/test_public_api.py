@@ -65,7 +65,7 @@ def test_every_deliberate_error_is_a_closecall_error_with_an_exit_code_of_its_ki
     assert len(kinds) > 10
     for kind in kinds:
         assert issubclass(kind, closecall.ClosecallError)
-        assert kind.exit_code in {1, 2, 3, 4}
+        assert kind.exit_code in {1, 2, 3, 4, 6, 7}
     assert issubclass(errors.UsageError, ValueError)
     assert issubclass(errors.UnknownNameError, LookupError)
     assert issubclass(errors.DataError, ValueError)
@@ -87,4 +87,4 @@ def test_evaluate_is_what_the_command_line_calls(monkeypatch, tmp_path):
     (tmp_path / "c.jsonl").write_text('{"response": "a", "reference": "a"}\n', encoding="utf-8")
     assert run(["eval", "c.jsonl", "--no-aef", "-q"]) == 0
     ((args, _),) = called
-    assert args == ("c.jsonl", "embed_answer_similarity", None)
+    assert args == ("c.jsonl", None, None)

@@ -19,6 +19,23 @@ def blocks(language: str) -> list[str]:
     )
 
 
+def test_the_example_of_a_calibration_is_what_calibrate_prints(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(["demo", "--save", "answers.jsonl"]) == 0
+    capsys.readouterr()
+    assert run(["calibrate", "answers.jsonl", "--max-far", "0.1", "-q"]) == 0
+    (shown,) = [block for block in blocks("text") if block.startswith("Cutoff ")]
+    assert capsys.readouterr().out.startswith(shown)
+
+
+def test_the_table_of_cautions_is_the_one_in_use():
+    from closecall.calibration.cautions import CAUTIONS
+
+    text = README.read_text(encoding="utf-8")
+    for code, meaning in CAUTIONS.items():
+        assert f"| {code} | {meaning.what} | {meaning.do} |" in text
+
+
 def test_the_two_set_up_commands_are_there():
     first, second = blocks("sh")[:2]
     assert first.strip() == "pip install . && closecall demo"
@@ -46,8 +63,8 @@ def test_the_python_examples_run_and_print_verdicts(monkeypatch, tmp_path):
         with contextlib.redirect_stdout(out):
             exec(compile(example, "README.md", "exec"), {})
         said.append(out.getvalue())
-    promise, first, own = said
-    assert re.search(r"^accept from [\d.]+ on: (\d+) of \d+ .*\n.*\(\1 allowed\)", promise)
+    fitted, first, own = said
+    assert fitted.startswith("0.595 0 of 60\n[False  True] [")
     assert re.search(r"^refund-1 (passed|failed) .*cutoff chosen by you", first, re.MULTILINE)
     assert "of 1" in first
     assert own == "False\n1 of 1\n"

@@ -13,10 +13,13 @@
     ├── DataError (ValueError)                  exit 4   input data cannot be read
     │   ├── DatasetError                                 rows of a case file, each with its place
     │   ├── RunFolderError                               a run folder cannot be read or resumed
+    │   ├── CalibrationFileError                         a calibration file cannot be used
     │   └── VectorError                                  arrays that cannot be compared
     │       ├── ShapeError                               shapes do not fit
     │       ├── ZeroVectorError                          cosine of a zero vector
     │       └── NonFiniteError                           NaN or infinity
+    ├── InstrumentMismatchError                 exit 6   a calibration belongs to something else
+    ├── NoCutoffError                           exit 7   no cutoff keeps what was asked of it
     └── EmbeddingError (RuntimeError)           exit 3   an embedder failed on some texts
         └── TextTooLongError                             longer than the window, policy "error"
 
@@ -121,6 +124,10 @@ class RunFolderError(DataError):
     """A run folder cannot be read, resumed or written."""
 
 
+class CalibrationFileError(DataError):
+    """A calibration file cannot be read, was edited, or is of another version."""
+
+
 class VectorError(DataError):
     """Arrays that cannot be compared."""
 
@@ -135,6 +142,18 @@ class ZeroVectorError(VectorError, ZeroDivisionError):
 
 class NonFiniteError(VectorError):
     """NaN or infinity where a finite number is needed."""
+
+
+class InstrumentMismatchError(ClosecallError):
+    """A cutoff was fitted with another embedder, metric or version than the one in use."""
+
+    exit_code = 6
+
+
+class NoCutoffError(ClosecallError):
+    """No cutoff keeps what was asked; the message says why and how many labels would do."""
+
+    exit_code = 7
 
 
 class EmbeddingError(ClosecallError, RuntimeError):

@@ -85,6 +85,24 @@ class Instrument(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return next(r for r in (Role.TEXT, Role.QUERY, Role.DOCUMENT) if self.prefix(r) == wanted)
 
 
+def differences(before: Instrument, now: Instrument) -> list[str]:
+    """Return what makes two instruments two, field by field, in words."""
+    then, new = msgspec.to_builtins(before), msgspec.to_builtins(now)
+    return [
+        f"{name} {_shown(then[name])} then, {_shown(new[name])} now"
+        for name in then
+        if then[name] != new[name]
+    ]
+
+
+def _shown(value: object) -> str:
+    text = f"{value}" if value != "" else "none"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+_SHOWN = 48
+
+
 def canonical_text(text: str) -> str:
     """Return the text in NFC with CRLF and CR as LF: what is embedded and what is hashed."""
     if "\r" in text:

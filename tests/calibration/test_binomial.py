@@ -194,20 +194,6 @@ def test_impossible_counts(k, n):
         upper_bound(k, n, 0.05)
 
 
-def test_missing_scipy_says_what_to_install():
-    code = (
-        "import sys; sys.modules['scipy'] = sys.modules['scipy.special'] = None\n"
-        "from closecall.calibration.binomial import upper_bound\n"
-        "from closecall.errors import MissingExtraError\n"
-        "try: upper_bound(1, 10, 0.05)\n"
-        "except MissingExtraError as error: print(error)\n"
-    )
-    said = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60
-    )
-    assert "pip install 'closecall[calibrate]'" in said.stdout
-
-
 def test_importing_loads_nothing_heavy():
     code = (
         "import sys, closecall.calibration as c\n"

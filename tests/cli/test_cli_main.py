@@ -74,7 +74,10 @@ def test_version(cli):
     ("args", "said"),
     [
         (("scroe",), "Did you mean 'score'?"),
-        (("nonsense",), "Commands: score, eval, verify, demo, models, cache, doctor, completion"),
+        (
+            ("nonsense",),
+            "Commands: score, eval, calibrate, plan, compare-cutoffs, compare-models, verify, demo, models, cache, doctor, completion",
+        ),
         (("score", "one"), "Missing argument 'TEXT_B'"),
         (("score", "a", "b", "--cutof", "3"), "Did you mean '--cutoff'?"),
         (("eval",), "give a FILE of cases, or --resume DIR"),

@@ -68,6 +68,7 @@ def test_stats_add_up_and_the_rate_has_its_denominator(report):
         "passRate": 0.5,
         "measured": 4,
         "scored": 0,
+        "inconclusive": 0,
         "badRows": 0,
     }
     assert report["overallScoreCases"] == 4

@@ -104,7 +104,7 @@ def test_a_run_without_texts_and_one_without_results_conform(shared_data, tmp_pa
     bare = finished(tmp_path / "bare", contentCapture="off")
     kept = [json.loads(x) for x in (bare / "ext/closecall/cases.ndjson").read_bytes().splitlines()]
     assert len(kept) == 12
-    assert {name for line in kept for name in line} == {"id", "label"}
+    assert {name for line in kept for name in line} == {"id", "label", "group"}
     empty = finished(tmp_path / "empty", cases=0)
     for place in (bare, empty):
         assert checker(shared_data)(place) == []

@@ -4,8 +4,9 @@ import json
 import random
 
 import pytest
+from labelled_rows import made, rows
 
-from closecall import AnswerSimilarity, EmbeddingSimilarity, SemanticSimilarity
+from closecall import AnswerSimilarity, EmbeddingSimilarity, Goal, SemanticSimilarity
 from closecall.instrument import Instrument
 from closecall.runs.definition import evaluator_version
 from closecall.runs.evaluate import evaluate
@@ -162,3 +163,16 @@ def test_it_does_not_move_with_what_only_changes_speed(tmp_path):
     assert digest(aef=tmp_path / "run", content=False, run_id="r") == before
     threads = [evaluate(ROWS[:1], threads=n, cache=False).header.definition_digest for n in (1, 2)]
     assert threads[0] == threads[1]
+
+
+def test_a_calibration_is_part_of_the_question():
+    cases = rows()
+    first, second = made(goal=Goal(max_far=0.1)), made(goal=Goal(max_far=0.2))
+    runs = [
+        evaluate(cases, embedder=HashEmbedder(), calibration=found, cache=False)
+        for found in (None, first, second)
+    ]
+    assert len({run.header.definition_digest for run in runs}) == 3
+    assert len({run.header.metrics[0].evaluator_version for run in runs}) == 3
+    again = evaluate(cases, embedder=HashEmbedder(), calibration=first, cache=False)
+    assert again.header.definition_digest == runs[1].header.definition_digest

@@ -82,9 +82,9 @@ def test_room_for_the_longest_ids_means_the_cases_are_not_read_again(tmp_path):
 
     from closecall.runs import evaluate as module
 
-    given, read = Once(module.cases_from(rows())), module._read
+    given, read = Once(module.cases_from(rows())), module.read_cases
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_read", lambda *a: (given, read(*a)[1]))
+        patch.setattr(module, "read_cases", lambda *a: (given, read(*a)[1]))
         evaluate(rows(), embedder=HashEmbedder(), aef=tmp_path / "run", cache=False)
         assert Once.times == 1
         patch.setattr(room, "MAX_FILE", 40_000)

@@ -47,16 +47,20 @@ def result(state, value=None, *, borderline=False, tokens=None, reason="because"
     )
 
 
+def labelled(label):
+    return Case(id="c", label=label)
+
+
 def test_one_metric_by_hand():
     tally = MetricTally(plan())
     cut = {"response": Tokens(256, 300)}
-    tally.add(result("passed", 0.75), Label.ACCEPT)
-    tally.add(result("passed", 0.5, borderline=True), Label.REJECT)
-    tally.add(result("failed", 0.25, tokens=cut), Label.ACCEPT)
-    tally.add(result("failed", 0.125), None)
-    tally.add(result("not_measured", reason="no reference"), Label.ACCEPT)
-    tally.add(result("not_measured", reason="no reference"), None)
-    tally.add(result("error", reason="it broke"), Label.REJECT)
+    tally.add(result("passed", 0.75), labelled(Label.ACCEPT))
+    tally.add(result("passed", 0.5, borderline=True), labelled(Label.REJECT))
+    tally.add(result("failed", 0.25, tokens=cut), labelled(Label.ACCEPT))
+    tally.add(result("failed", 0.125), labelled(None))
+    tally.add(result("not_measured", reason="no reference"), labelled(Label.ACCEPT))
+    tally.add(result("not_measured", reason="no reference"), labelled(None))
+    tally.add(result("error", reason="it broke"), labelled(Label.REJECT))
     done = tally.summary()
     assert (done.asked, done.measured, done.passed, done.failed) == (7, 4, 2, 2)
     assert done.mean == pytest.approx((0.75 + 0.5 + 0.25 + 0.125) / 4)
@@ -72,7 +76,7 @@ def test_one_metric_by_hand():
 
 def test_nothing_measured_has_no_mean_and_no_labels():
     tally = MetricTally(plan())
-    tally.add(result("not_measured"), Label.ACCEPT)
+    tally.add(result("not_measured"), labelled(Label.ACCEPT))
     done = tally.summary()
     assert (done.mean, done.median, done.labelled) == (None, None, None)
     empty = MetricTally(plan()).summary()
@@ -81,9 +85,9 @@ def test_nothing_measured_has_no_mean_and_no_labels():
 
 def test_a_result_that_does_not_apply_was_not_asked_for():
     tally = MetricTally(plan())
-    tally.add(result("passed", 0.75), None)
-    tally.add(result("not_applicable", reason="no question here"), Label.ACCEPT)
-    tally.add(result("skipped", reason="left out"), None)
+    tally.add(result("passed", 0.75), labelled(None))
+    tally.add(result("not_applicable", reason="no question here"), labelled(Label.ACCEPT))
+    tally.add(result("skipped", reason="left out"), labelled(None))
     done = tally.summary()
     assert (done.asked, done.measured, done.not_applicable) == (2, 1, 1)
     assert done.absent == {"left out": 1}
@@ -93,8 +97,8 @@ def test_a_result_that_does_not_apply_was_not_asked_for():
 def test_reasons_beyond_a_hundred_are_counted_together_and_named_last():
     tally = MetricTally(plan())
     for index in range(300):
-        tally.add(result("error", reason=f"broke at {index}"), None)
-        tally.add(result("error", reason="broke at 7"), None)
+        tally.add(result("error", reason=f"broke at {index}"), labelled(None))
+        tally.add(result("error", reason="broke at 7"), labelled(None))
     done = tally.summary()
     assert len(done.absent) == 101
     assert next(iter(done.absent.items())) == ("broke at 7", 301)
@@ -107,9 +111,9 @@ def test_the_mean_is_exact_whatever_the_order():
     values = [1e-6, 0.1, 0.7, 0.3333333, 1.0, 0.2] * 400
     tally, back = MetricTally(plan()), MetricTally(plan())
     for value in values:
-        tally.add(result("passed", value), None)
+        tally.add(result("passed", value), labelled(None))
     for value in reversed(values):
-        back.add(result("passed", value), None)
+        back.add(result("passed", value), labelled(None))
     assert tally.summary().mean == back.summary().mean == math.fsum(values) / len(values)
     assert tally.summary().median == statistics.median(values)
 

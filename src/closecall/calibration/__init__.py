@@ -1,8 +1,7 @@
 """From labelled scores to a cutoff whose errors are known.
 
-``fit_cutoff`` and ``fit_two_cutoffs`` are the entries; ``binomial``, ``curve``, ``cutoffs``,
-``groups``, ``objectives``, ``estimators`` and ``separation`` are their parts, on plain arrays;
-``records`` is what comes out and ``decisions`` applies it.
+On plain arrays ``fit_cutoff``, ``fit_two_cutoffs`` and ``Calibrator`` are the entries; from a file
+of cases it is ``closecall.calibrate``, whose result, a ``Calibration``, is kept as one JSON file.
 
 >>> from closecall.calibration import fit_cutoff
 >>> scores = [at / 100 for at in range(100)]
@@ -22,8 +21,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from closecall.calibration.artefact import Calibration
+    from closecall.calibration.calibrator import Calibrator
     from closecall.calibration.decisions import accepted, decide
     from closecall.calibration.fit import fit_cutoff, fit_two_cutoffs
+    from closecall.calibration.goals import Goal
     from closecall.calibration.records import (
         Certificate,
         Clusters,
@@ -39,10 +41,14 @@ if TYPE_CHECKING:
         Reason,
         TwoCutoffs,
     )
+    from closecall.calibration.store import load_calibration, save_calibration
 
 _HOMES = {
+    "artefact": ("Calibration",),
+    "calibrator": ("Calibrator",),
     "decisions": ("accepted", "decide"),
     "fit": ("fit_cutoff", "fit_two_cutoffs"),
+    "goals": ("Goal",),
     "records": (
         "Certificate",
         "Clusters",
@@ -58,10 +64,13 @@ _HOMES = {
         "Reason",
         "TwoCutoffs",
     ),
+    "store": ("load_calibration", "save_calibration"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Calibration",
+    "Calibrator",
     "Certificate",
     "Clusters",
     "Costs",
@@ -69,6 +78,7 @@ __all__ = [
     "Cutoff",
     "Decision",
     "Gap",
+    "Goal",
     "Infeasible",
     "Interval",
     "Optimum",
@@ -79,6 +89,8 @@ __all__ = [
     "decide",
     "fit_cutoff",
     "fit_two_cutoffs",
+    "load_calibration",
+    "save_calibration",
 ]
 
 

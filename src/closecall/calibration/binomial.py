@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any
 
 from closecall.calibration.records import Interval, Rate, typed
-from closecall.errors import MissingExtraError, UsageError
+from closecall.errors import UsageError
 
 CLOPPER_PEARSON = "clopper-pearson"
 
@@ -133,16 +133,23 @@ def best_limit(n: float, delta: float, errors: int = 0) -> float | None:
     return limit if limit < 1 else None
 
 
-def complement(level: float) -> float:
+def complement(level: float, name: str = "confidence") -> float:
     """Return 1 - ``level`` as a person computes it: 0.05 for 0.95, not 0.050000000000000044."""
-    check_share("confidence", level)
+    if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
+        raise UsageError(f"{name} must be a number between 0 and 1, like 0.95, got {level!r}")
     return float(1 - typed(level))
 
 
+LEAST_SHARE = 1e-12
+"""No number of labels that anybody has backs a smaller one, and floats run out of digits."""
+
+
 def check_share(name: str, value: float) -> None:
-    """Raise ``UsageError`` unless ``value`` is a number strictly between 0 and 1."""
+    """Raise ``UsageError`` unless ``value`` is a number between 0 and 1, ends excluded."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
         raise UsageError(f"{name} must be a number between 0 and 1, like 0.05, got {value!r}")
+    if value < LEAST_SHARE:
+        raise UsageError(f"{name} must be at least {LEAST_SHARE:g}, got {value!r}")
 
 
 def _check_counts(k: float, n: float) -> None:
@@ -152,7 +159,4 @@ def _check_counts(k: float, n: float) -> None:
 
 @cache
 def _special() -> Any:
-    try:
-        return import_module("scipy.special")
-    except ImportError as error:
-        raise MissingExtraError("calibration", "calibrate", ["scipy"]) from error
+    return import_module("scipy.special")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from closecall.calibration.inputs import Bools, round_scores
+from closecall.calibration.inputs import Bools, round_score, round_scores
 from closecall.calibration.records import Cutoff, Decision, TwoCutoffs
 
 
@@ -20,8 +20,8 @@ def accepted(cutoff: Cutoff, scores: ArrayLike) -> Bools:
 
 def decide(rule: Cutoff | TwoCutoffs, score: float) -> Decision:
     """Return the decision on one score; UNSURE only between two cutoffs."""
-    if isinstance(rule, Cutoff):
-        return Decision.ACCEPT if accepted(rule, score) else Decision.REJECT
-    if accepted(rule.accept, score):
+    accept, reject = (rule, rule) if isinstance(rule, Cutoff) else (rule.accept, rule.reject)
+    value = round_score(score, accept.decimals)
+    if value >= accept.value:
         return Decision.ACCEPT
-    return Decision.UNSURE if accepted(rule.reject, score) else Decision.REJECT
+    return Decision.UNSURE if value >= reject.value else Decision.REJECT

@@ -126,8 +126,6 @@ def fit_cutoff(
         Scores, labels or groups are malformed.
     UsageError
         Not one goal, or an argument that is out of range or does not fit the goal.
-    MissingExtraError
-        scipy is not installed.
     """
     goals = [goal for goal in (max_far, max_frr, costs, objective) if goal is not None]
     if max_far is not None and max_frr is not None and len(goals) == 2:  # noqa: PLR2004

@@ -57,10 +57,14 @@ def clusters(wrong: Bools, groups: Ints, *, floor: float = CORRELATION_FLOOR) ->
     floor
         Least correlation assumed.
     """
-    n = len(wrong)
     _, codes = np.unique(groups, return_inverse=True)
     sizes = np.bincount(codes)
-    hits = np.bincount(codes[wrong], minlength=len(sizes))
+    return clusters_of(sizes, np.bincount(codes[wrong], minlength=len(sizes)), floor=floor)
+
+
+def clusters_of(sizes: Ints, hits: Ints, *, floor: float = CORRELATION_FLOOR) -> Clusters:
+    """Like ``clusters``, from how many rows each group has and how many of them are wrong."""
+    n = int(sizes.sum())
     total, squares = int(hits.sum()), int(np.square(sizes).sum())
     pairs = squares - n
     correlation = None
@@ -83,8 +87,17 @@ def clustered_rate(wrong: Bools, groups: Ints, level: float = 0.95) -> Rate | No
     """Return the rate over rows, its interval widened by the design effect; None of no rows."""
     if not len(wrong):
         return None
-    count, n = int(wrong.sum()), len(wrong)
-    effect = clusters(wrong, groups).design_effect
+    _, codes = np.unique(groups, return_inverse=True)
+    sizes = np.bincount(codes)
+    return rate_of_groups(sizes, np.bincount(codes[wrong], minlength=len(sizes)), level)
+
+
+def rate_of_groups(sizes: Ints, hits: Ints, level: float = 0.95) -> Rate | None:
+    """Like ``clustered_rate``, from how many rows each group has and how many are wrong."""
+    count, n = int(hits.sum()), int(sizes.sum())
+    if n == 0:
+        return None
+    effect = clusters_of(sizes, hits).design_effect
     plain = clopper_pearson(count / effect, n / effect, level)
     method = CLOPPER_PEARSON if effect == 1 else f"{CLOPPER_PEARSON}, design effect {effect:.2f}"
     interval = Interval(low=plain.low, high=plain.high, level=level, method=method)

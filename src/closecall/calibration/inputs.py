@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -22,7 +23,10 @@ Labels: TypeAlias = Iterable[bool | str | Label] | Bools
 Groups: TypeAlias = Iterable[str | int] | NDArray[Any]
 
 _ACCEPT: dict[Any, bool] = {True: True, False: False, "accept": True, "reject": False}
-_ALLOWED = "allowed are True and False, Label.ACCEPT and Label.REJECT, 'accept' and 'reject'"
+_ALLOWED = (
+    "allowed are True and False, Label.ACCEPT and Label.REJECT, 'accept' and 'reject'; "
+    "of 0 and 1 pass y == 1"
+)
 _SHOWN = 3
 
 
@@ -108,6 +112,18 @@ def round_scores(scores: ArrayLike, decimals: int | None = DECIMALS) -> Floats:
         small = np.abs(values) < 2.0**52 / 10**decimals
         np.copyto(values, np.round(np.where(small, values, 0.0), decimals), where=small)
     return values + 0.0
+
+
+def round_score(score: float, decimals: int | None = DECIMALS) -> float:
+    """Return one score rounded as ``round_scores`` rounds it, to the last bit."""
+    if not math.isfinite(score):
+        raise NonFiniteError(f"a score must be finite, got {score!r}")
+    score = float(score)  # a narrower float would be rounded in its own precision
+    scale = 1 if decimals is None else 10**decimals
+    if decimals is None or abs(score) >= 2.0**52 / scale:
+        return score + 0.0
+    # The very steps numpy takes: multiply, round half to even, divide.
+    return round(score * float(scale)) / float(scale) + 0.0
 
 
 def _accepted(labels: Labels) -> Bools:

@@ -28,10 +28,14 @@ Errors: TypeAlias = Literal["false_accepts", "false_rejects"]
 
 Guarantee: TypeAlias = Literal["exact", "average", "approximate"]
 """``exact``: the procedure breaks the promise with a probability that is known and at most delta.
-``average``: the rate keeps the promise on average over calibrations, so about half of them
-exceed it. ``approximate``: as exact, corrected for groups by an estimated design effect."""
+``average``: the rate keeps the promise on average over calibrations; how often it exceeds the
+limit is told by ``Certificate.violation_probability``. ``approximate``: as exact, corrected for
+groups by an estimated design effect."""
 
 Objective: TypeAlias = Literal["cost", "f1", "youden", "accuracy"]
+
+MOST_DECIMALS = 15
+"""Decimals of a score between 0 and 1 that a float64 can tell apart."""
 
 
 class Decision(StrEnum):
@@ -68,6 +72,10 @@ class Counts(msgspec.Struct, frozen=True, kw_only=True):
     false_rejects: int
     false_accepts: int
     true_rejects: int
+
+    def __post_init__(self) -> None:
+        if min(self.true_accepts, self.false_rejects, self.false_accepts, self.true_rejects) < 0:
+            raise ValueError("counts: none is below 0")
 
     @property
     def accepts(self) -> int:
@@ -192,6 +200,14 @@ class Certificate(msgspec.Struct, frozen=True, kw_only=True, tag="certificate"):
     clusters: Clusters | None = None
     seed: int | None = None
 
+    def __post_init__(self) -> None:
+        if not 0 < self.limit < 1:
+            raise ValueError(f"limit: {self.limit!r} does not lie between 0 and 1")
+        if self.delta is not None and not 0 < self.delta < 1:
+            raise ValueError(f"delta: {self.delta!r} does not lie between 0 and 1")
+        if min(self.n, self.observed, self.allowed) < 0 or self.looks < 1:
+            raise ValueError("n, observed and allowed are at least 0, and looks at least 1")
+
     @property
     def exact(self) -> bool:
         """Whether the promise holds with the stated probability, without approximation."""
@@ -217,7 +233,7 @@ class Optimum(msgspec.Struct, frozen=True, kw_only=True, tag="optimum"):
     seed: int | None = None
 
 
-class Cutoff(msgspec.Struct, frozen=True, kw_only=True):
+class Cutoff(msgspec.Struct, frozen=True, kw_only=True, tag="one"):
     """Accept a response if and only if its score, rounded to ``decimals``, is at least ``value``.
 
     ``decimals`` None means scores are compared as they come. ``where`` is None where a rule of
@@ -236,11 +252,16 @@ class Cutoff(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Certificate | Optimum
 
     def __post_init__(self) -> None:
+        if self.decimals is not None and not 0 <= self.decimals <= MOST_DECIMALS:
+            raise ValueError(f"decimals: allowed are 0 to {MOST_DECIMALS} and null")
         if not math.isfinite(self.value) or not self.gap.holds(self.value):
             raise ValueError(f"{self.value!r} is no cutoff in {self.gap}")
 
+    def __repr__(self) -> str:
+        return f"Cutoff({self.value:.10g}: {_backed(self.evidence)}; {_done(self.counts)})"
 
-class TwoCutoffs(msgspec.Struct, frozen=True, kw_only=True):
+
+class TwoCutoffs(msgspec.Struct, frozen=True, kw_only=True, tag="two"):
     """Accept from ``accept`` up, reject below ``reject``, unsure between.
 
     Both promises hold together with probability 1 - ``delta`` at least. Where one cutoff keeps
@@ -258,6 +279,14 @@ class TwoCutoffs(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.reject.value > self.accept.value:
             raise ValueError("the rejecting cutoff stands above the accepting one")
+
+    def __repr__(self) -> str:
+        accept, reject = self.accept, self.reject
+        return (
+            f"TwoCutoffs(accept from {accept.value:.10g}: {_backed(accept.evidence)},\n"
+            f"  reject below {reject.value:.10g}: {_backed(reject.evidence)}; "
+            f"{self.unsure.count} of {self.unsure.n} unsure)"
+        )
 
     @property
     def abstains(self) -> bool:
@@ -287,6 +316,24 @@ class Infeasible(msgspec.Struct, frozen=True, kw_only=True):
     more_accepts: int | None = None
     more_rejects: int | None = None
     alternatives: tuple[Guarantee, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Infeasible({self.reason.value}: {self.message};\n  {self.advice})"
+
+
+def _backed(evidence: Certificate | Optimum) -> str:
+    """Return what backs a cutoff, in a few words."""
+    if isinstance(evidence, Optimum):
+        return f"no guarantee, {evidence.objective} {evidence.value:.3g}"
+    return f"{evidence.errors.replace('_', ' ')} at most {evidence.limit:g}, {evidence.guarantee}"
+
+
+def _done(counts: Counts) -> str:
+    """Return the errors among the labels."""
+    return (
+        f"{counts.false_accepts} of {counts.rejects} rejects accepted, "
+        f"{counts.false_rejects} of {counts.accepts} accepts rejected"
+    )
 
 
 def typed(number: float) -> Fraction:

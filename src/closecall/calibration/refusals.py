@@ -56,7 +56,9 @@ def out_of_reach(
     worth = f", worth {n / effect:.0f} independent ones" if effect > 1 else ""
     advice = f"label {more} more {unit}, drawn at random"
     if best is not None:
-        advice += f"; or ask for {promise.parameter}={_rounded_up(best)} at least"
+        advice += (
+            f"; or ask for {promise.parameter}={_askable(best, n / effect, promise)} at least"
+        )
     return Infeasible(
         reason=Reason.PROMISE_OUT_OF_REACH,
         message=f"{promise.parameter}={promise.limit:g} {sure} needs {needed} {unit} even if none "
@@ -171,6 +173,19 @@ def _best_limit(
         while typed(best) * (n + 1) < least + 1:
             best = math.nextafter(best, math.inf)
     return best if best < 1 else None
+
+
+def _askable(best: float, n: float, promise: Promise) -> str:
+    """Return the smallest limit in few digits that these labels do back."""
+    asked = _rounded_up(best)
+    step = 10.0 ** -len(asked.partition(".")[2])
+    while (
+        promise.delta is not None
+        and float(asked) + step < 1
+        and fewest_labels(float(asked), promise.delta) > n
+    ):
+        asked = f"{float(asked) + step:.{len(asked.partition('.')[2])}f}"
+    return asked
 
 
 def _rounded_up(share: float) -> str:

@@ -24,6 +24,10 @@ from closecall.errors import ClosecallError
 COMMANDS = {
     "score": "Score one pair of texts.",
     "eval": "Score a file of cases and say which are close enough.",
+    "calibrate": "Choose a cutoff from your labels, and say how wrong it is.",
+    "plan": "Say how many labels a promise needs, and which come next.",
+    "compare-cutoffs": "Say which of two calibrations decides better.",
+    "compare-models": "Say which of two embedders or metrics accepts more.",
     "verify": "Check a run folder from end to end.",
     "demo": "See it work on a packaged set of labelled answers.",
     "models": "List, inspect, add and verify local models.",
@@ -52,7 +56,9 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"closecall.cli.{cmd_name}").command
+        command: click.Command = import_module(
+            f"closecall.cli.{cmd_name.replace('-', '_')}"
+        ).command
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -28,6 +28,7 @@ PACKAGES = (
     "msgspec",
     "platformdirs",
     "pyyaml",
+    "scipy",
 )
 
 

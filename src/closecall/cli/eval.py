@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from closecall.cli.options import cutoffs, embedder_options, pairs
+from closecall.cli.options import cutoffs, embedder_options, pairs, typed_window
+from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
 from closecall.cli.progress import Progress
 from closecall.cli.say import say
@@ -22,11 +23,13 @@ Examples:
   closecall eval answers.csv -m embed_answer_similarity,embed_response_context
   closecall eval answers.csv --map response=bot_answer --cutoff embed_answer_similarity=62
   closecall eval answers.jsonl --format json -o report.json
+  closecall eval answers.jsonl --calibration cutoff.json
   closecall eval --resume .closecall/runs/run-20260314T090000Z-1f2e3d4c
 
 \b
 Exit codes: 0 all measured and passed, 1 a case failed its cutoff, 2 usage, 3 configuration,
-4 input data, 11 otherwise green but something was not measured, 130 interrupted (resumable).
+4 input data or calibration file, 6 the calibration belongs to another embedder or metric,
+11 otherwise green but something was not measured or left unsure, 130 interrupted (resumable).
 """
 
 
@@ -37,6 +40,8 @@ BELONG_TO_RUN = frozenset(
     {
         "names",
         "cutoff",
+        "calibration",
+        "uncalibrated",
         "embedder",
         "window",
         "mapping",
@@ -68,6 +73,21 @@ BELONG_TO_RUN = frozenset(
     multiple=True,
     metavar="NAME=VALUE",
     help="Accept from this value on, for one metric; repeatable.",
+)
+@click.option(
+    "--calibration",
+    "calibration",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.json",
+    help="Decide with this calibration (see closecall calibrate); repeatable, one a metric. "
+    "-m, --embedder and --window then default to its own.",
+)
+@click.option(
+    "--uncalibrated",
+    is_flag=True,
+    help="Use the cutoff although it was fitted with another embedder or metric version; the run "
+    "then says UNCALIBRATED and never exits with 0.",
 )
 @embedder_options
 @click.option(
@@ -110,7 +130,11 @@ BELONG_TO_RUN = frozenset(
     metavar="DIR",
     help="Go on with a run that was cut off; its folder says everything else.",
 )
-@click.option("--no-content", is_flag=True, help="Keep the texts of cases out of the run folder.")
+@click.option(
+    "--no-content",
+    is_flag=True,
+    help="Keep the texts of cases out of the run folder; ids, labels and values of slices stay.",
+)
 @click.option("--name", help="What to call the run.  [default: the file's name]")
 @click.option("--subject", help="The assistant whose answers these are.")
 @click.option("--subject-version", help="Its version.")
@@ -137,7 +161,9 @@ def command(
     if options["cache_dir"] and options["no_cache"]:
         raise click.UsageError("--cache-dir and --no-cache exclude each other")
     form = _format(options["form"], options["output"])
-    _require_writable(options["output"], file, resume or options["aef"])
+    place = resume or options["aef"]
+    if options["output"] is not None and str(options["output"]) != "-":
+        require_writable(options["output"], _inputs(file, place, options["calibration"]), place)
     run = _run(file, resume, options)
     _report(run, form, options["output"], quiet=options["quiet"])
     if resume is None and options["aef"] is None and not options["quiet"]:
@@ -153,40 +179,14 @@ def _format(form: str | None, output: Path | None) -> str:
     return form
 
 
-def _require_writable(output: Path | None, file: Path | None, place: Path | None) -> None:
-    """Find out before the work that its report cannot be written, or would replace something.
-
-    That is the file of cases, also of a run that is resumed, and whatever is in a run folder.
-    """
-    import tempfile
-
-    from closecall.errors import UsageError
-
-    if output is None or str(output) == "-":
-        return
-    try:
-        if output.exists() and not output.is_file():
-            return  # a pipe or a device says so itself
-        for cases in _files_of_cases(file, place):
-            if cases.exists() and output.exists() and output.samefile(cases):
-                raise UsageError(f"-o {output}: that is the file of cases; it would be lost")
-        inside = _run_folder_around(output.resolve(), place)
-        if inside is not None:
-            raise UsageError(
-                f"-o {output}: {inside} is a run folder, which a report would damage; write it "
-                "beside the folder"
-            )
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=output.parent):
-            pass
-    except OSError as error:
-        raise UsageError(f"cannot write {output}: {error.strerror or error}") from error
-
-
-def _files_of_cases(file: Path | None, place: Path | None) -> Iterator[Path]:
-    """Yield the file given, and the one the run in ``place`` was begun with."""
+def _inputs(
+    file: Path | None, place: Path | None, calibrations: Iterable[Path]
+) -> Iterator[tuple[Path, str]]:
+    """Yield the files given, and those the run in ``place`` was begun with."""
+    cases, calibration = "the file of cases", "the calibration"
     if file is not None:
-        yield file
+        yield file, cases
+    yield from ((path, calibration) for path in calibrations)
     from closecall.runs.files import RUN
 
     if place is not None and (place / RUN).is_file():
@@ -194,20 +194,13 @@ def _files_of_cases(file: Path | None, place: Path | None) -> Iterator[Path]:
         from closecall.runs.stored import header_of
 
         try:
-            path = header_of(place).dataset.path
+            header = header_of(place)
         except RunFolderError:
             return  # said when the run is opened
-        if path is not None:
-            yield Path(path)
-
-
-def _run_folder_around(output: Path, place: Path | None) -> Path | None:
-    from closecall.runs.files import RESULTS, RUN
-
-    if place is not None and output.is_relative_to(place.resolve()):
-        return place
-    around = (p for p in output.parents if (p / RUN).is_file() and (p / RESULTS).is_file())
-    return next(around, None)
+        if header.dataset.path is not None:
+            yield Path(header.dataset.path), cases
+        used = (plan.calibration for plan in header.metrics)
+        yield from ((Path(one.path), calibration) for one in used if one and one.path)
 
 
 def _run(file: Path | None, resume: Path | None, options: dict[str, Any]) -> Run:
@@ -231,10 +224,12 @@ def _run(file: Path | None, resume: Path | None, options: dict[str, Any]) -> Run
                 return runs.resume(resume, **common)
             return runs.evaluate(
                 str(file),
-                list(options["names"]) or runs.DEFAULT_METRIC,
+                list(options["names"]) or None,
                 options["embedder"],
                 cutoffs=cutoffs(options["cutoff"], options["names"] or (runs.DEFAULT_METRIC,)),
-                window=options["window"],
+                calibration=list(options["calibration"]) or None,
+                uncalibrated=options["uncalibrated"],
+                window=typed_window(click.get_current_context()),
                 mapping=pairs(options["mapping"], "--map", "FIELD=COLUMN") or None,
                 on_bad_row=options["on_bad_row"],
                 name=options["name"],

@@ -45,6 +45,14 @@ def embedder_options(function: F) -> F:
     return function
 
 
+def typed_window(context: click.Context) -> str | None:
+    """Return --window if it was typed; None leaves the choice to what the command is given."""
+    if context.get_parameter_source("window") is click.core.ParameterSource.DEFAULT:
+        return None
+    window: str = context.params["window"]
+    return window
+
+
 def pairs(values: tuple[str, ...], option: str, example: str) -> dict[str, str]:
     """Return ``NAME=VALUE`` arguments as a dict; a name given twice is an error."""
     found: dict[str, str] = {}

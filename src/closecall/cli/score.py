@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from closecall.cli.options import embedder_options
+from closecall.cli.options import embedder_options, typed_window
 from closecall.cli.pipes import may_close
 from closecall.cli.say import say, say_json
 
@@ -24,19 +24,24 @@ Examples:
 @click.option(
     "-m",
     "--metric",
-    default="embed_answer_similarity",
-    show_default=True,
     help="How to compare. A is the reference, the context or the question; B the "
-    "response, or the context for embed_query_context.",
+    "response, or the context for embed_query_context.  [default: embed_answer_similarity]",
 )
 @click.option("--cutoff", type=float, help="Accept from this value on.  [default: the metric's]")
+@click.option(
+    "--calibration",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.json",
+    help="Decide with this calibration; -m, --embedder and --window then default to its own.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @embedder_options
 def command(
     text_a: str,
     text_b: str,
-    metric: str,
+    metric: str | None,
     cutoff: float | None,
+    calibration: str | None,
     as_json: bool,
     embedder: str | None,
     window: str,
@@ -44,7 +49,8 @@ def command(
 ) -> int:
     """Say how close TEXT_B is to TEXT_A ("-" reads a text from standard input).
 
-    Exits with 0 when it reaches the cutoff, 1 when it does not, 11 when it was not measured.
+    Exits with 0 when it reaches the cutoff, 1 when it does not, 11 when it was not measured or
+    lies between two cutoffs, 6 when the calibration belongs to another embedder or metric.
     """
     if text_a == text_b == "-":
         raise click.UsageError("only one of the two texts can come from standard input")
@@ -53,19 +59,35 @@ def command(
     # One pair needs no BLAS threads, and starting them takes a good part of the time.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from closecall.embedders.registry import load_embedder
-    from closecall.metrics.registry import load_metric
+    from closecall.metrics.registry import DEFAULT, load_metric
     from closecall.runs.pair import score_pair
 
-    chosen = load_metric(metric, cutoff)
+    made = None
+    if calibration is not None:
+        from closecall.runs.calibrations import embedder_of, load_calibrations, window_of
+
+        if cutoff is not None:
+            raise click.UsageError("--cutoff and --calibration exclude each other")
+        made = load_calibrations(calibration)
+        metric, embedder = metric or made[0].metric, embedder or embedder_of(made)
+        window = typed_window(click.get_current_context()) or window_of(made)
+    chosen = load_metric(metric or DEFAULT, cutoff)
     used = load_embedder(embedder, window=window, threads=threads or 1)
-    result = score_pair(chosen, first, second, used)
+    applied = None
+    if made is not None:
+        from closecall.runs.calibrations import apply
+        from closecall.runs.evaluate import anywhere
+
+        spec = anywhere(embedder or "")
+        applied = apply(made, [chosen], used, spec, None, uncalibrated=False)[chosen.spec.id]
+    result = score_pair(chosen, first, second, used, applied)
     from closecall.report.pair import line, record
 
     with may_close(sys.stdout):
         if as_json:
-            say_json(record(result, chosen, used.instrument), indent=None)
+            say_json(record(result, chosen, used.instrument, applied), indent=None)
         else:
-            say(line(result, chosen, used.instrument))
+            say(line(result, chosen, used.instrument, applied))
     return {"passed": 0, "scored": 0, "failed": 1}.get(result.state.value, 11)
 
 

@@ -11,6 +11,7 @@ from typing import IO
 
 from closecall.records import Measured
 from closecall.report.words import visible
+from closecall.runs.header import MetricPlan
 from closecall.runs.record import Run
 from closecall.runs.results import CaseResult, MetricResult
 
@@ -25,6 +26,7 @@ COLUMNS = (
     "similarity",
     "cutoff",
     "cutoff_source",
+    "cutoff_note",
     "borderline",
     "tokens_seen",
     "tokens_total",
@@ -38,13 +40,13 @@ def write(run: Run, out: IO[str]) -> None:
     """Write the table; an absence has empty number cells and a reason."""
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    source = {plan.id: plan.cutoff_source for plan in run.header.metrics}
+    plans = {plan.id: plan for plan in run.header.metrics}
     for row in run:
         for result in row.results:
-            writer.writerow(_line(row, result, source[result.metric]))
+            writer.writerow(_line(row, result, plans[result.metric]))
 
 
-def _line(row: CaseResult, result: MetricResult, source: str) -> list[object]:
+def _line(row: CaseResult, result: MetricResult, plan: MetricPlan) -> list[object]:
     measured = result.measurement
     numbers: list[object] = ["", "", ""]
     tokens: list[object] = ["", ""]
@@ -65,7 +67,8 @@ def _line(row: CaseResult, result: MetricResult, source: str) -> list[object]:
         result.state.value,
         *numbers,
         "" if result.cutoff is None else result.cutoff,
-        source,
+        plan.cutoff_source,
+        _cell(plan.cutoff_note),
         str(result.borderline).lower(),
         *tokens,
         _cell(result.reason),

@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO
 
+from closecall.atomic import whole_file
 from closecall.errors import UsageError
 from closecall.runs.record import Run
 
@@ -73,33 +74,5 @@ def save(run: Run, name: str, path: Path) -> None:
     UsageError
         The place cannot be written.
     """
-    try:
-        target = path.resolve()
-        if target.exists() and not target.is_file():
-            with target.open("w", encoding="utf-8", newline="") as out:
-                write(run, name, out)
-            return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _replace(run, name, target)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-def _replace(run: Run, name: str, path: Path) -> None:
-    import tempfile
-
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:64]}.")
-    try:
-        with open(handle, "w", encoding="utf-8", newline="") as out:  # noqa: PTH123 - a descriptor
-            write(run, name, out)
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    with whole_file(path) as out:
+        write(run, name, out)

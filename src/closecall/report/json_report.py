@@ -13,8 +13,9 @@ import msgspec
 
 from closecall.records import Measured, State
 from closecall.report.words import narrow, visible_json
+from closecall.runs.header import MetricPlan
 from closecall.runs.record import Run
-from closecall.runs.results import CUTOFF_WORDS, CaseResult, MetricResult
+from closecall.runs.results import CALIBRATED_CUTOFF, CaseResult, MetricResult
 
 _LETTER = re.compile("_([a-z])")
 
@@ -39,7 +40,7 @@ def write(run: Run, out: IO[str]) -> None:
 
 def _head(run: Run) -> dict[str, Any]:
     header, cases = run.header, run.cases
-    measured = cases.passed + cases.failed
+    measured = cases.passed + cases.failed + cases.inconclusive
     return {
         "runId": header.run_id,
         "name": header.name,
@@ -55,6 +56,7 @@ def _head(run: Run) -> dict[str, Any]:
             "passRate": cases.passed / measured if measured else None,
             "measured": measured,
             "scored": cases.scored,
+            "inconclusive": cases.inconclusive,
             "badRows": cases.bad_rows,
         },
         "badRows": list(header.dataset.problems),
@@ -79,13 +81,24 @@ def _head(run: Run) -> dict[str, Any]:
         "metrics": [
             {
                 **_camel(msgspec.to_builtins(summary)),
-                "calibrated": False,
-                "cutoffNote": CUTOFF_WORDS[summary.cutoff_source],
+                "calibrated": summary.cutoff_source == CALIBRATED_CUTOFF,
+                "calibration": _calibration(plan),
             }
-            for summary in run.metrics
+            for summary, plan in zip(run.metrics, header.metrics, strict=True)
         ],
+        "watched": [_watched(msgspec.to_builtins(found)) for found in run.watched],
         "exitCode": run.exit_code,
     }
+
+
+def _calibration(plan: MetricPlan) -> dict[str, Any] | None:
+    return None if plan.calibration is None else _camel(msgspec.to_builtins(plan.calibration))
+
+
+def _watched(found: dict[str, Any]) -> dict[str, Any]:
+    shift = _camel(found["shift"])
+    shift["findings"] = [_camel(finding) for finding in shift["findings"]]
+    return {**_camel(found), "shift": shift}
 
 
 def _camel(summary: dict[str, Any]) -> dict[str, Any]:

@@ -12,13 +12,23 @@ from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 
 from closecall.records import Measured, State
+from closecall.report.overview import cutoff_words
 from closecall.report.words import narrow
+from closecall.runs.header import RunHeader
 from closecall.runs.record import Run
-from closecall.runs.results import CUTOFF_WORDS, CaseResult, MetricResult
+from closecall.runs.results import (
+    CUTOFF_WORDS,
+    UNCALIBRATED_CUTOFF,
+    CaseResult,
+    MetricResult,
+)
+from closecall.runs.summary import MetricSummary
 
 # XML 1.0 cannot hold these even escaped, or advises against them: a terminal obeys some.
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_SKIPPED = frozenset({State.NOT_MEASURED, State.NOT_APPLICABLE, State.SKIPPED})
+_SKIPPED = frozenset({State.NOT_MEASURED, State.NOT_APPLICABLE, State.SKIPPED, State.INCONCLUSIVE})
+_TOLD = frozenset({State.FAILED, State.INCONCLUSIVE})
+"""Measured, and no pass: what is left to a person is neither passed nor failed."""
 
 
 def write(run: Run, out: IO[str]) -> None:
@@ -28,25 +38,27 @@ def write(run: Run, out: IO[str]) -> None:
     # Every case has one test in every suite, those that a metric does not apply to as well.
     each = run.cases.total
     bad = run.cases.bad_rows
-    tests = each * len(run.metrics) + bad
+    doubtful = sum(plan.cutoff_source == UNCALIBRATED_CUTOFF for plan in run.header.metrics)
+    tests = each * len(run.metrics) + bad + doubtful
     failures = sum(m.failed for m in run.metrics)
-    errors = sum(m.absent_count(State.ERROR) for m in run.metrics) + bad
-    skipped = tests - sum(m.measured for m in run.metrics) - errors
+    errors = sum(m.absent_count(State.ERROR) for m in run.metrics) + bad + doubtful
+    skipped = tests - sum(m.measured - m.inconclusive for m in run.metrics) - errors
     say(
         f'<testsuites name={_attr(run.header.name)} tests="{tests}" failures="{failures}" '
         f'errors="{errors}" skipped="{skipped}"{_time(run.duration_ms)}>\n'
     )
     for index, summary in enumerate(run.metrics):
         broken = summary.absent_count(State.ERROR)
+        unread = each - summary.measured + summary.inconclusive - broken
         say(
             f'  <testsuite name={_attr(summary.metric)} tests="{each}" '
             f'failures="{summary.failed}" errors="{broken}" '
-            f'skipped="{each - summary.measured - broken}">\n    <properties>\n'
+            f'skipped="{unread}">\n    <properties>\n'
         )
         for name, value in (
             ("EmbeddingModel", run.header.instrument.model),
             ("EmbeddingProvider", run.header.instrument.provider),
-            ("cutoff", CUTOFF_WORDS[summary.cutoff_source]),
+            ("cutoff", _cutoff(run.header, summary)),
         ):
             say(f"      <property name={_attr(name)} value={_attr(value)}/>\n")
         say("    </properties>\n")
@@ -54,7 +66,14 @@ def write(run: Run, out: IO[str]) -> None:
             _case(row, row.results[index], say)
         say("  </testsuite>\n")
     _bad_rows(run, say)
+    _uncalibrated(run, doubtful, say)
     say("</testsuites>\n")
+
+
+def _cutoff(header: RunHeader, summary: MetricSummary) -> str:
+    """Return the cutoff, or the two, and what is known of it."""
+    note = summary.cutoff_note or CUTOFF_WORDS[summary.cutoff_source]
+    return note if summary.cutoff is None else f"{cutoff_words(header, summary)}, {note}"
 
 
 def _bad_rows(run: Run, say: Callable[[str], object]) -> None:
@@ -71,13 +90,25 @@ def _bad_rows(run: Run, say: Callable[[str], object]) -> None:
     say("  </testsuite>\n")
 
 
+def _uncalibrated(run: Run, count: int, say: Callable[[str], object]) -> None:
+    """Write each cutoff that belongs to something else as an error: a green file would hide it."""
+    if not count:
+        return
+    say(f'  <testsuite name="cutoffs" tests="{count}" errors="{count}">\n')
+    for plan in run.header.metrics:
+        if plan.cutoff_source == UNCALIBRATED_CUTOFF:
+            say(f'    <testcase classname="cutoff" name={_attr(plan.id)}>\n')
+            say(f"      <error message={_attr(plan.cutoff_note)}/>\n    </testcase>\n")
+    say("  </testsuite>\n")
+
+
 def _case(row: CaseResult, result: MetricResult, say: Callable[[str], object]) -> None:
     say(
         f"    <testcase classname={_attr(result.metric)} name={_attr(row.case.id)} "
         f"{_time(row.duration_ms)}"
     )
     measured = result.measurement
-    if isinstance(measured, Measured) and result.state is not State.FAILED:
+    if isinstance(measured, Measured) and result.state not in _TOLD:
         say("/>\n")
         return
     say(">\n")

@@ -9,6 +9,7 @@ import heapq
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from closecall.calibration.records import Rate
 from closecall.metrics.cutoffs import shown
 from closecall.records import Case, Measured, Unmeasured
 from closecall.report.words import number, plural, rate, shorten
@@ -20,6 +21,7 @@ from closecall.runs.summary import MetricSummary
 WORST = 5
 MAX_REASONS = 5
 NAMED_CASES = 3
+NAMED_TO_LABEL = 10
 
 
 class MetricRow(NamedTuple):
@@ -68,7 +70,7 @@ def overview(run: Run, worst: int = WORST) -> Overview:
         title=_title(run),
         reading=run.header.dataset.reading,
         rows=tuple(_row(m, run.header) for m in run.metrics),
-        labelled=tuple(line for m in run.metrics for line in _labelled(m)),
+        labelled=tuple(line for m in run.metrics for line in _labelled(m, run.header)),
         absent=tuple(_absent(run, _first_absent(run) if worst else {})),
         notes=tuple(_notes(run)),
         worst=_worst(run, worst) if worst else {},
@@ -99,20 +101,54 @@ def _row(summary: MetricSummary, header: RunHeader) -> MetricRow:
         else f"- / {summary.measured:,} / {summary.asked:,}",
         mean=number(summary.mean, digits),
         median=number(summary.median, digits),
-        cutoff="-" if summary.cutoff is None else f"{summary.cutoff:g}",
-        cutoff_note=CUTOFF_WORDS[summary.cutoff_source],
+        cutoff=cutoff_words(header, summary),
+        cutoff_note=summary.cutoff_note or CUTOFF_WORDS[summary.cutoff_source],
     )
 
 
-def _labelled(summary: MetricSummary) -> list[str]:
+def cutoff_words(header: RunHeader, summary: MetricSummary) -> str:
+    """Return the cutoff as it is compared, of two the lower one first; a dash without any."""
+    if summary.cutoff is None:
+        return "-"
+    used = next(plan.calibration for plan in header.metrics if plan.id == summary.metric)
+    below = "" if used is None or used.reject is None else f"{used.reject:.10g} / "
+    return f"{below}{summary.cutoff:.10g}"
+
+
+def _labelled(summary: MetricSummary, header: RunHeader) -> list[str]:
     counts = summary.labelled
     if counts is None or summary.cutoff is None:
         return []
-    wrong, right = plural(counts.rejects, "wrong answer"), plural(counts.accepts, "right answer")
-    let_in = f"{rate(counts.false_accepts, counts.rejects)} let through (false accepts)"
-    turned = f"{rate(counts.false_rejects, counts.accepts)} turned away (false rejects)"
-    head = f"{summary.metric}, cutoff {summary.cutoff:g}"
-    return [f"{head}, {wrong} by label: {let_in}", f"{head}, {right} by label: {turned}"]
+    rejects = counts.rejects + summary.unsure_rejects
+    accepts = counts.accepts + summary.unsure_accepts
+    wrong, right = plural(rejects, "wrong answer"), plural(accepts, "right answer")
+    let_in = f"{_error(counts.false_accepts, rejects, summary.false_accept_rate)} let through"
+    turned = f"{_error(counts.false_rejects, accepts, summary.false_reject_rate)} turned away"
+    head = f"{summary.metric}, cutoff {cutoff_words(header, summary)}"
+    lines = [
+        f"{head}, {wrong} by label: {let_in} (false accepts)",
+        f"{head}, {right} by label: {turned} (false rejects)",
+    ]
+    if summary.inconclusive:
+        lines.append(
+            f"{head}, left to a person: {rate(summary.unsure_rejects, rejects)} of the wrong, "
+            f"{rate(summary.unsure_accepts, accepts)} of the right"
+        )
+    used = next(plan.calibration for plan in header.metrics if plan.id == summary.metric)
+    if used is not None and used.cases == header.dataset.digest:
+        lines.append(
+            f"{head}: these very labels chose the cutoff, so its errors look smaller here than "
+            "they are"
+        )
+    return lines
+
+
+def _error(count: int, n: int, found: Rate | None) -> str:
+    if found is None:
+        return rate(count, n)
+    from closecall.calibration.figures import count_of
+
+    return count_of(found)
 
 
 def _absent(run: Run, named: dict[tuple[str, str], list[str]]) -> list[str]:
@@ -159,10 +195,14 @@ def _notes(run: Run) -> list[str]:
         if m.not_applicable:
             notes.append(f"{m.metric}: does not apply to {plural(m.not_applicable, 'case')}")
         if m.borderline:
+            bands = _bands(run.header, m.metric)
             notes.append(
                 f"{m.metric}: {plural(m.borderline, 'case')} so near the cutoff that rounding "
                 "on another machine could turn the verdict"
+                if bands is None
+                else f"{m.metric}: {plural(m.borderline, 'close call')}, within {bands}"
             )
+    notes += _watched(run)
     if run.cases.bad_rows:
         problems = run.header.dataset.problems
         notes.append(
@@ -170,6 +210,33 @@ def _notes(run: Run) -> list[str]:
             f"{'; the first problems:' if problems else ''}"
         )
         notes += [f"  {problem}" for problem in problems[:MAX_REASONS]]
+    return notes
+
+
+def _bands(header: RunHeader, metric: str) -> str | None:
+    """Return the ranges of close calls of a calibrated metric."""
+    used = next(plan.calibration for plan in header.metrics if plan.id == metric)
+    if used is None:
+        return None
+    return " and ".join(f"{low:.10g} to {high:.10g}" for low, high in used.bands)
+
+
+def _watched(run: Run) -> list[str]:
+    """Say where the cases differ from those a cutoff was calibrated on, and what to do."""
+    notes = []
+    for found in run.watched:
+        head = f"{found.metric}, against the labels of its calibration"
+        for finding in found.shift.findings:
+            code = f"{finding.code}: " if finding.code else ""
+            notes.append(f"{head}: {code}{finding.words}")
+        if found.shift.findings:
+            notes += [f"{head}: {note}" for note in found.shift.notes]
+            ids = ", ".join(shorten(case_id, 40) for case_id in found.to_label[:NAMED_TO_LABEL])
+            left = len(found.to_label) - NAMED_TO_LABEL
+            more = f" and {left} more (--format json lists them)" if left > 0 else ""
+            notes.append(f"{head}: label these, drawn at random: {ids}{more}")
+        if found.age:
+            notes.append(f"{found.metric}: W15: {found.age}")
     return notes
 
 
@@ -209,7 +276,7 @@ def _entry(case: Case, result: MetricResult, digits: int) -> Worst:
             ("input", case.input or ""),
             ("context", _chosen(case.context, details.get("bestPassage"))),
         )
-    elif name == "embed_response_context":
+    elif name in _AGAINST_CONTEXT:
         first, second = (
             ("context", _chosen(case.context, details.get("bestPassage"))),
             ("response", case.response or ""),
@@ -219,6 +286,11 @@ def _entry(case: Case, result: MetricResult, digits: int) -> Worst:
         first, second = ("reference", reference), ("response", case.response or "")
     value = shown(measured.value, result.cutoff, digits)
     return Worst(case.id, value, result.state.value, *first, *second)
+
+
+_AGAINST_CONTEXT = frozenset(
+    {"embed_response_context", "context_alignment", "context_window_similarity"}
+)
 
 
 def _chosen(texts: Sequence[str], best: object) -> str:
@@ -237,8 +309,12 @@ def _verdict(run: Run) -> str:
         (cases.passed, "passed"),
         (cases.failed, "failed"),
         (cases.scored, "scored without a cutoff"),
+        (cases.inconclusive, "left unsure"),
         (cases.unmeasured, "not measured"),
         (cases.not_applicable, "not applicable"),
     )
     said = ", ".join(f"{count:,} {word}" for count, word in parts if count)
-    return f"{said or 'nothing'} of {plural(cases.total, 'case')}; exit code {run.exit_code}"
+    warned = "UNCALIBRATED: " if run.uncalibrated else ""
+    return (
+        f"{warned}{said or 'nothing'} of {plural(cases.total, 'case')}; exit code {run.exit_code}"
+    )

@@ -12,7 +12,7 @@ from closecall.runs.record import Run
 
 MIN_TEXT = 24
 PLAIN_WIDTH = 100
-VERDICTS = {0: "bold green", 1: "bold red", 11: "bold yellow"}
+VERDICTS = {0: "bold green", 1: "bold red", 6: "bold red", 11: "bold yellow"}
 """Colour of the last line on a terminal, by exit code."""
 
 
@@ -42,7 +42,11 @@ def write(run: Run, out: IO[str], width: int | None = None) -> None:
     console.print()
     console.print(_metrics(seen))
     for row in seen.rows:
-        console.print(f"  {visible(row.metric)}: {row.cutoff_note}", style="dim", soft_wrap=True)
+        note = f"{visible(row.metric)}: {row.cutoff_note}"
+        # A calibration's note is a paragraph; the others are a few words, and stay in one piece.
+        short = len(row.cutoff_note) < MIN_TEXT * 2
+        shown = f"  {note}" if short else _hung(note, console.width)
+        console.print(shown, style="dim", soft_wrap=short)
     for heading, lines in (
         ("Against your labels", seen.labelled),
         ("Not measured", seen.absent),

@@ -7,9 +7,11 @@ scores are computed from the whole texts.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from closecall.calibration.labels.items import BY_ROW, group_of
 from closecall.errors import RunFolderError
 from closecall.records import Case, Label
 from closecall.runs.values import case_id
@@ -40,8 +42,21 @@ def case_line(case: Case) -> dict[str, Any]:
 
 
 def without_texts(line: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the line with what is no text of the case: its id and label."""
-    return {name: line[name] for name in ("id", "label") if name in line}
+    """Return the line with what is no text of the case: its id and label.
+
+    A labelled case also keeps 16 hex digits that stand for its group, so that the error rates
+    counted over such lines have the intervals they had.
+    """
+    kept = {name: line[name] for name in ("id", "label") if name in line}
+    return kept | _group(line) if "label" in kept else kept
+
+
+def _group(line: Mapping[str, Any]) -> dict[str, str]:
+    name, way = group_of(read_case(line))
+    if way == BY_ROW:
+        return {}
+    spelt = name.encode("utf-8", errors="surrogatepass")
+    return {"group": hashlib.sha256(spelt).hexdigest()[:16]}
 
 
 def read_case(line: Mapping[str, Any]) -> Case:
@@ -84,7 +99,8 @@ def dump_case(line: Mapping[str, Any], limit: int = MAX_LINE) -> bytes:
     """Return the line's bytes, its texts cut until it has at most ``limit`` bytes without LF.
 
     ``line`` has an ``id`` and any other members. When even the shortest texts do not fit (a list
-    of a million of them), or with limit 0, only ``id``, ``label`` and the mark are left.
+    of a million of them), or with limit 0, only what ``without_texts`` leaves and the mark are
+    left.
     """
     filed = case_id(line["id"])
     if filed != line["id"]:
@@ -107,8 +123,9 @@ def dump_case(line: Mapping[str, Any], limit: int = MAX_LINE) -> bytes:
 
 def _bare(line: Mapping[str, Any], filed: str) -> bytes:
     dropped = [name for name in line if name not in {"id", "label", FILED}]
-    bare = {"id": filed} | ({"label": line["label"]} if line.get("label") is not None else {})
-    return dump_line(bare | {"truncated": {"characters": 0, "members": dropped}})
+    kept = without_texts({name: value for name, value in line.items() if value is not None})
+    mark = {"truncated": {"characters": 0, "members": dropped}}
+    return dump_line(kept | {"id": filed} | mark)
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -18,8 +18,8 @@ _BEGUN = frozenset({files.RESULTS, files.METRICS, files.WRITER, *files.STAGED})
 """All that a writer killed before run.json was there may have left."""
 
 
-def quoted(root: Path) -> str:
-    """Return the folder as it is typed at a prompt."""
+def quoted(root: Path | str) -> str:
+    """Return a folder, or anything else, as it is typed at a prompt."""
     return str(root) if os.name == "nt" else shlex.quote(str(root))
 
 

@@ -7,19 +7,24 @@ window policy or any case changes; not with the file's name, format or place.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from closecall.instrument import Instrument, canonical_json
 from closecall.metrics.base import Metric
+from closecall.runs.applied import Applied
 
 
 def definition(
-    cases_digest: str, metrics: Sequence[Metric], instrument: Instrument
+    cases_digest: str,
+    metrics: Sequence[Metric],
+    instrument: Instrument,
+    applied: Mapping[str, Applied] | None = None,
 ) -> dict[str, Any]:
-    """Return the definition as JSON values."""
+    """Return the definition as JSON values; ``applied`` maps a metric to its calibration."""
+    used = applied or {}
     return {
         "cases": cases_digest,
         "metrics": [
@@ -28,6 +33,7 @@ def definition(
                 "version": metric.spec.version,
                 "cutoff": metric.cutoff,
                 "options": metric.spec.options,
+                **_by_calibration(used.get(metric.spec.id)),
             }
             for metric in metrics
         ],
@@ -40,17 +46,27 @@ def definition_digest(value: dict[str, Any]) -> str:
     return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
-def evaluator_version(metric: Metric, instrument: Instrument) -> str:
+def _by_calibration(applied: Applied | None) -> dict[str, Any]:
+    """Return the members that a calibration changes, so that other runs keep their digest."""
+    if applied is None:
+        return {}
+    return {"cutoff": applied.accept, "calibration": applied.digest}
+
+
+def evaluator_version(
+    metric: Metric, instrument: Instrument, applied: Applied | None = None
+) -> str:
     """Return the version written beside each result: the metric's own, then 12 hex digits.
 
-    The digits move with the instrument, the cutoff and the options, so equal versions mean the
-    same procedure.
+    The digits move with the instrument, the cutoff or calibration and the options, so equal
+    versions mean the same procedure.
     """
-    facts = [
+    facts: list[Any] = [
         metric.spec.id,
         metric.spec.version,
         metric.cutoff,
         metric.spec.options,
         instrument.digest,
+        *(() if applied is None else (applied.digest,)),
     ]
     return f"{metric.spec.version}+{hashlib.sha256(canonical_json(facts)).hexdigest()[:12]}"

@@ -180,8 +180,9 @@ class RunFolder:
     def append_case(self, lines: Sequence[Mapping[str, Any]]) -> None:
         """Write the texts of cases, one line each (``caselines.case_line``), before their results.
 
-        Only id and label are kept when the header says ``contentCapture: off``. Cases come in
-        the order of their results. A line over 4 MiB is cut and marked.
+        Only what ``caselines.without_texts`` leaves is kept when the header says
+        ``contentCapture: off``. Cases come in the order of their results. A line over 4 MiB is
+        cut and marked.
         """
         self._require_open()
         if self.header.get("contentCapture") == "off":

@@ -9,8 +9,9 @@ import msgspec
 from closecall.datasets import OnBadRow
 from closecall.instrument import Instrument
 from closecall.metrics.base import Metric
+from closecall.runs.applied import Applied
 from closecall.runs.definition import evaluator_version
-from closecall.runs.results import cutoff_source
+from closecall.runs.results import cutoff_note, cutoff_source
 
 
 class MetricPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,22 +26,31 @@ class MetricPlan(msgspec.Struct, frozen=True, kw_only=True):
     low: float | None
     high: float | None
     description: str
+    calibration: Applied | None = None
 
     @classmethod
-    def of(cls, metric: Metric, instrument: Instrument) -> MetricPlan:
-        """Return the plan of a metric with this instrument."""
+    def of(
+        cls, metric: Metric, instrument: Instrument, applied: Applied | None = None
+    ) -> MetricPlan:
+        """Return the plan of a metric with this instrument, and the calibration it is cut by."""
         spec = metric.spec
         return cls(
             id=spec.id,
             name=spec.name,
             version=spec.version,
-            evaluator_version=evaluator_version(metric, instrument),
-            cutoff=metric.cutoff,
-            cutoff_source=cutoff_source(metric),
+            evaluator_version=evaluator_version(metric, instrument, applied),
+            cutoff=metric.cutoff if applied is None else applied.accept,
+            cutoff_source=cutoff_source(metric, applied),
             low=spec.low,
             high=spec.high,
             description=spec.description,
+            calibration=applied,
         )
+
+    @property
+    def cutoff_note(self) -> str:
+        """What every surface says of the cutoff."""
+        return cutoff_note(self.cutoff_source, self.calibration)
 
 
 class DatasetFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,10 +9,13 @@ import msgspec
 from closecall.records import Case, Measured, Measurement, State, Tokens, Unmeasured
 from closecall.runs.aef import result_line, score
 from closecall.runs.header import MetricPlan, RunHeader
-from closecall.runs.results import CUTOFF_WORDS, CaseResult, MetricResult
+from closecall.runs.results import CaseResult, MetricResult
 
 EXT = "closecall"
 """Our member of the format's ``ext`` object."""
+
+MAX_SOURCE = 512
+"""Characters the format keeps of where a threshold comes from."""
 
 
 class _Facts(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -51,11 +54,7 @@ def to_line(
         common["scores"] = [score(plan.id, measured.value, normalized)]
         common["ext"] = {EXT: msgspec.to_builtins(facts)}
         if result.cutoff is not None:
-            common["verdict_rule"] = {
-                "expr": f"{plan.id} >= {result.cutoff:g}",
-                "threshold": result.cutoff,
-                "source": CUTOFF_WORDS[plan.cutoff_source],
-            }
+            common["verdict_rule"] = _rule(plan, result.cutoff)
         if result.state is State.FAILED:
             common["severity"] = "medium"
     return result_line(
@@ -66,6 +65,19 @@ def to_line(
         result.state,
         **common,
     )
+
+
+def _rule(plan: MetricPlan, cutoff: float) -> dict[str, Any]:
+    """Return the rule in words; of a calibration also its promise, evidence and date."""
+    used = plan.calibration
+    below = "" if used is None or used.reject is None else f"; unsure from {used.reject:.10g}"
+    digits = "g" if used is None else ".10g"
+    mark = "" if used is None else f"calibration {used.digest[:12]}: "
+    return {
+        "expr": f"{plan.id} >= {cutoff:{digits}}{below}",
+        "threshold": cutoff,
+        "source": f"{mark}{plan.cutoff_note}"[:MAX_SOURCE],
+    }
 
 
 def from_line(plan: MetricPlan, line: dict[str, Any]) -> MetricResult:

@@ -6,21 +6,29 @@ from closecall.embedders.base import Embedder
 from closecall.embedders.cached import CachedEmbedder
 from closecall.metrics.base import Metric
 from closecall.records import Case, Unmeasured
+from closecall.runs.applied import Applied
 from closecall.runs.results import MetricResult, decide
 
 
-def score_pair(metric: Metric, text_a: str, text_b: str, embedder: Embedder) -> MetricResult:
+def score_pair(
+    metric: Metric,
+    text_a: str,
+    text_b: str,
+    embedder: Embedder,
+    applied: Applied | None = None,
+) -> MetricResult:
     """Return the decided measurement of a pair.
 
-    ``text_a`` goes to the metric's first field and ``text_b`` to its second.
+    ``text_a`` goes to the metric's first field and ``text_b`` to its second. ``applied`` is a
+    calibration that decides instead of the metric's own cutoff.
     """
     first, second = metric.spec.needs[:2]
     case = Case(id="pair", **{first: _value(first, text_a), second: _value(second, text_b)})  # type: ignore[arg-type]
     texts = metric.texts(case)
     if isinstance(texts, Unmeasured):
-        return decide(metric, texts)
+        return decide(metric, texts, applied)
     vectors = CachedEmbedder(embedder).fetch(texts)
-    return decide(metric, metric.measure(case, vectors))
+    return decide(metric, metric.measure(case, vectors), applied)
 
 
 def _value(field: str, text: str) -> str | tuple[str, ...]:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from closecall.runs.header import RunHeader
-from closecall.runs.results import CaseResult
-from closecall.runs.summary import CaseCounts, MetricSummary, exit_code
+from closecall.runs.results import UNCALIBRATED_CUTOFF, CaseResult
+from closecall.runs.summary import EXIT_FAILED, CaseCounts, MetricSummary, exit_code
+
+if TYPE_CHECKING:
+    from closecall.runs.monitor import Watched
+
+EXIT_UNCALIBRATED = 6
 
 
 @dataclass(frozen=True, repr=False)
@@ -17,7 +23,8 @@ class Run:
 
     ``metrics`` and ``cases`` are the counts; iterate the run for one ``CaseResult`` a case, in
     the order of the file. ``folder`` is the run folder, None when none was written.
-    ``duration_ms`` is known to the process that did the run, None to others.
+    ``duration_ms`` is known to the process that did the run, None to others. ``watched`` says,
+    for each calibrated metric, whether the cases look like those it was calibrated on.
     """
 
     header: RunHeader
@@ -25,6 +32,7 @@ class Run:
     cases: CaseCounts
     folder: Path | None = None
     duration_ms: float | None = None
+    watched: tuple[Watched, ...] = ()
     _rows: Callable[[], Iterator[CaseResult]] = field(repr=False, default=lambda: iter(()))
 
     def __iter__(self) -> Iterator[CaseResult]:
@@ -42,8 +50,17 @@ class Run:
 
     @property
     def exit_code(self) -> int:
-        """0 all passed, 1 a case failed, 11 something asked for was not measured."""
-        return exit_code(self.cases)
+        """0 all passed, 1 a case failed, 11 something was not measured or left unsure.
+
+        6 where nothing failed but a cutoff was used that belongs to another embedder or metric.
+        """
+        code = exit_code(self.cases)
+        return EXIT_UNCALIBRATED if code != EXIT_FAILED and self.uncalibrated else code
+
+    @property
+    def uncalibrated(self) -> bool:
+        """Whether a cutoff was used although it was fitted with something else."""
+        return any(plan.cutoff_source == UNCALIBRATED_CUTOFF for plan in self.header.metrics)
 
     @property
     def passed(self) -> bool:

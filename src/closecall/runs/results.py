@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import msgspec
 
+from closecall.calibration.records import Decision
 from closecall.metrics.base import SCORE_NOISE, Metric
 from closecall.metrics.cutoffs import PERCENT, UNIT, relation
 from closecall.records import Case, Measured, Measurement, State, Unmeasured
+from closecall.runs.applied import Applied
 from closecall.runs.values import clip_reason
 
 DEFAULT_CUTOFF = "default"
 CHOSEN_CUTOFF = "chosen"
 NO_CUTOFF = "none"
+CALIBRATED_CUTOFF = "calibrated"
+UNCALIBRATED_CUTOFF = "uncalibrated"
 
 CUTOFF_WORDS = {
     DEFAULT_CUTOFF: "default cutoff, not calibrated",
     CHOSEN_CUTOFF: "cutoff chosen by you, not calibrated",
     NO_CUTOFF: "no cutoff, scored only",
+    CALIBRATED_CUTOFF: "calibrated cutoff",
+    UNCALIBRATED_CUTOFF: "UNCALIBRATED cutoff",
 }
-"""What every surface says of a cutoff of each origin."""
+"""What is said of a cutoff of each origin, in short; ``cutoff_note`` says it in full."""
 
 
 class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,16 +90,26 @@ _WEIGHT = (
 )
 
 
-def cutoff_source(metric: Metric) -> str:
-    """Return where a metric's cutoff comes from: ``default``, ``chosen`` or ``none``."""
+def cutoff_source(metric: Metric, applied: Applied | None = None) -> str:
+    """Return where a metric's cutoff comes from, one of the keys of ``CUTOFF_WORDS``."""
+    if applied is not None:
+        return UNCALIBRATED_CUTOFF if applied.uncalibrated else CALIBRATED_CUTOFF
     if metric.cutoff is None:
         return NO_CUTOFF
     return DEFAULT_CUTOFF if metric.cutoff == metric.spec.default_cutoff else CHOSEN_CUTOFF
 
 
-def decide(metric: Metric, measurement: Measurement) -> MetricResult:
-    """Compare a measurement with the metric's cutoff."""
-    name, cutoff = metric.spec.id, metric.cutoff
+def cutoff_note(source: str, applied: Applied | None) -> str:
+    """Return what every surface says of a cutoff: its origin, promise, evidence and date."""
+    return CUTOFF_WORDS[source] if applied is None else applied.words
+
+
+def decide(
+    metric: Metric, measurement: Measurement, applied: Applied | None = None
+) -> MetricResult:
+    """Compare a measurement with the metric's cutoff, or with the calibrated one."""
+    name = metric.spec.id
+    cutoff = metric.cutoff if applied is None else applied.accept
     if isinstance(measurement, Unmeasured):
         # As a run folder files it, so that a run reads back and adds up as it was.
         measurement = Unmeasured(clip_reason(measurement.reason), measurement.state)
@@ -112,24 +128,47 @@ def decide(metric: Metric, measurement: Measurement) -> MetricResult:
             cutoff=None,
             reason=clip_reason(f"{name} {measurement.value:.4f}; {CUTOFF_WORDS[NO_CUTOFF]}"),
         )
-    passed = measurement.value >= cutoff
     noise = SCORE_NOISE * (PERCENT if metric.spec.high == PERCENT else 1.0)
+    if applied is None:
+        state = State.PASSED if measurement.value >= cutoff else State.FAILED
+        borderline = abs(measurement.value - cutoff) <= noise
+    else:
+        state = _STATES[applied.decide(measurement.value)]
+        borderline = applied.close(measurement.value)
     return MetricResult(
         metric=name,
-        state=State.PASSED if passed else State.FAILED,
+        state=state,
         measurement=measurement,
         cutoff=cutoff,
-        reason=_sentence(metric, measurement, cutoff, passed=passed),
-        borderline=abs(measurement.value - cutoff) <= noise,
+        reason=_sentence(metric, measurement, cutoff, state, applied),
+        borderline=borderline,
     )
 
 
-def _sentence(metric: Metric, measured: Measured, cutoff: float, *, passed: bool) -> str:
-    closeness = "high" if passed else "low"
+_STATES = {
+    Decision.ACCEPT: State.PASSED,
+    Decision.REJECT: State.FAILED,
+    Decision.UNSURE: State.INCONCLUSIVE,
+}
+
+
+def _sentence(
+    metric: Metric, measured: Measured, cutoff: float, state: State, applied: Applied | None
+) -> str:
     # A percentage only where the similarity ends at 1: an inner product has no whole.
     of_one = metric.spec.high in (UNIT, PERCENT)
+    quantity = metric.spec.quantity
     similarity = f"{100 * measured.similarity:.2f} %" if of_one else f"{measured.similarity:.4f}"
-    return (
-        f"{closeness} similarity {similarity}: {relation(measured.value, cutoff)} "
-        f"({CUTOFF_WORDS[cutoff_source(metric)]})"
-    )
+    origin = CUTOFF_WORDS[cutoff_source(metric, applied)]
+    if applied is not None:
+        origin = f"{origin} of {applied.created.partition('T')[0]}"
+    # As they were decided: a calibration rounds a value before it compares.
+    value = measured.value if applied is None else applied.rounded(measured.value)
+    compared = relation(value, cutoff)
+    if applied is not None and applied.reject is not None:
+        lower = relation(value, applied.reject)
+        if state is State.INCONCLUSIVE:
+            return f"unsure, {quantity} {similarity}: {lower} and {compared} ({origin})"
+        compared = compared if state is State.PASSED else lower
+    closeness = "high" if state is State.PASSED else "low"
+    return f"{closeness} {quantity} {similarity}: {compared} ({origin})"

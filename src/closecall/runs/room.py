@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from closecall.errors import UsageError
 from closecall.metrics.base import Metric
 from closecall.records import Case, Measured, Tokens
@@ -83,8 +85,17 @@ def require_room(header: RunHeader, metrics: Sequence[Metric], cases: Iterable[C
 
 def _line_bytes(header: RunHeader, plan: MetricPlan, metric: Metric) -> int:
     """Return the bytes of a long line of this metric, apart from the case's id."""
-    line = to_line(header, plan, Case(id="1"), decide(metric, _LARGE), float(_MANY))
-    return len(dump_line(line))
+    used = plan.calibration
+    values = [_LARGE]
+    if used is not None:
+        # A value between two cutoffs takes the longest sentence.
+        least = used.accept if used.reject is None else used.reject
+        values.append(msgspec.structs.replace(_LARGE, value=least))
+    lines = (
+        to_line(header, plan, Case(id="1"), decide(metric, value, used), float(_MANY))
+        for value in values
+    )
+    return max(len(dump_line(line)) for line in lines)
 
 
 def _id_bytes(case: Case) -> int:

@@ -6,13 +6,14 @@ Memory holds one batch and the cache of vectors, whatever the number of cases.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from closecall.embedders.base import TextKey, VectorLookup
 from closecall.embedders.cached import CachedEmbedder
 from closecall.metrics.base import Metric
 from closecall.records import Case, Measurement, State, Unmeasured
+from closecall.runs.applied import Applied
 from closecall.runs.results import CaseResult, decide
 from closecall.runs.sound import checked_measurement, checked_texts
 
@@ -30,8 +31,13 @@ def run_cases(
     cases: Iterable[Case],
     metrics: Sequence[Metric],
     embedder: CachedEmbedder,
+    applied: Mapping[str, Applied] | None = None,
 ) -> Iterator[list[CaseResult]]:
-    """Yield every case measured and decided, a batch at a time, in order."""
+    """Yield every case measured and decided, a batch at a time, in order.
+
+    ``applied`` maps a metric's id to the calibration that decides instead of its own cutoff.
+    """
+    calibrations = [(applied or {}).get(metric.spec.id) for metric in metrics]
     for batch in batched(cases, BATCH_CASES, BATCH_CHARS):
         started = time.perf_counter()
         asked = [[_texts(metric, case) for metric in metrics] for case in batch]
@@ -48,8 +54,9 @@ def run_cases(
                 decide(
                     metric,
                     texts if isinstance(texts, Unmeasured) else _measure(metric, case, vectors),
+                    calibration,
                 )
-                for metric, texts in zip(metrics, own, strict=True)
+                for metric, texts, calibration in zip(metrics, own, calibrations, strict=True)
             )
             for case, own in zip(batch, asked, strict=True)
         ]

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
-from closecall.instrument import Instrument
+from closecall.instrument import differences
 from closecall.runs.header import MetricPlan, RunHeader
-
-_SHOWN = 24
 
 
 def changes(before: RunHeader, now: RunHeader) -> list[str]:
@@ -22,7 +18,7 @@ def changes(before: RunHeader, now: RunHeader) -> list[str]:
         found.append(f"the rows that cannot be read ({then:,} then, {there_are:,} now)")
     same_instrument = before.instrument_digest == now.instrument_digest
     if not same_instrument:
-        facts = "; ".join(_instrument(before.instrument, now.instrument))
+        facts = "; ".join(differences(before.instrument, now.instrument))
         found.append(f"the embedder ({facts})")
     if [plan.id for plan in before.metrics] != [plan.id for plan in now.metrics]:
         found.append(f"the metrics ({_names(before)} then, {_names(now)} now)")
@@ -36,18 +32,13 @@ def _names(header: RunHeader) -> str:
     return ", ".join(plan.id for plan in header.metrics)
 
 
-def _instrument(before: Instrument, now: Instrument) -> Iterator[str]:
-    then, new = msgspec.to_builtins(before), msgspec.to_builtins(now)
-    for name in then:
-        if then[name] != new[name]:
-            yield f"{name} {then[name]!s:.{_SHOWN}} then, {new[name]!s:.{_SHOWN}} now"
-
-
 def _metric(then: MetricPlan, new: MetricPlan, *, same_instrument: bool) -> Iterator[str]:
     if then.version != new.version:
         yield f"the version of {then.id} ({then.version} then, {new.version} now)"
     if then.cutoff != new.cutoff:
         yield f"the cutoff of {then.id} ({_cutoff(then)} then, {_cutoff(new)} now)"
+    elif _calibration(then) != _calibration(new):
+        yield f"the calibration of {then.id} ({_calibration(then)} then, {_calibration(new)} now)"
     elif (
         same_instrument
         and then.version == new.version
@@ -58,3 +49,10 @@ def _metric(then: MetricPlan, new: MetricPlan, *, same_instrument: bool) -> Iter
 
 def _cutoff(plan: MetricPlan) -> str:
     return "none" if plan.cutoff is None else f"{plan.cutoff:g}"
+
+
+def _calibration(plan: MetricPlan) -> str:
+    used = plan.calibration
+    if used is None:
+        return "none"
+    return f"{used.digest[:12]}{', of another embedder' if used.uncalibrated else ''}"

@@ -6,7 +6,7 @@ import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from closecall.metrics.cutoffs import PERCENT
 from closecall.runs.aef import summary_document
@@ -18,6 +18,9 @@ from closecall.runs.results import CaseResult
 from closecall.runs.summary import MetricTally
 from closecall.runs.tally import summary_entry
 from closecall.runs.values import encode_ref
+
+if TYPE_CHECKING:
+    from closecall.runs.monitor import Watched
 
 LANE = "quality"
 PASS_RATE = "pass-rate"  # noqa: S105 - a metric's name
@@ -114,15 +117,25 @@ def declared(plans: Sequence[MetricPlan]) -> list[dict[str, Any]]:
     return [*metrics, rate]
 
 
-def summary_json(header: RunHeader, tallies: Sequence[MetricTally]) -> dict[str, Any]:
-    """Return summary.json: per metric the mean of its values and the share of passes."""
+def summary_json(
+    header: RunHeader, tallies: Sequence[MetricTally], watched: Sequence[Watched] = ()
+) -> dict[str, Any]:
+    """Return summary.json: per metric the mean of its values and the share of passes.
+
+    What the monitor found stands in our own part of it.
+    """
     entries = []
     for plan, tally in zip(header.metrics, tallies, strict=True):
         states = {state.value: n for state, n in tally.states.items() if n}
         entries.append(summary_entry(plan.id, "score", plan.id, states, tally.values))
         if plan.cutoff is not None:
             entries.append(summary_entry(PASS_RATE, "rate", plan.id, states))
-    return summary_document(header.run_id, {LANE: entries})
+    document = summary_document(header.run_id, {LANE: entries})
+    if watched:
+        from closecall.runs import monitor
+
+        document["ext"] = {EXT: {"watched": monitor.to_json(watched)}}
+    return document
 
 
 def default_place(run_id: str) -> Path:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,6 +22,9 @@ from closecall.runs.recovery import require_same_case
 from closecall.runs.results import CaseResult
 from closecall.runs.summary import RunTally
 from closecall.runs.wire import Document
+
+if TYPE_CHECKING:
+    from closecall.runs.monitor import Watched
 
 
 def header_of(folder: str | os.PathLike[str]) -> RunHeader:
@@ -56,12 +60,13 @@ def load_run(folder: str | os.PathLike[str], *, counts: bool = True) -> Run:
         metrics=tally.summaries(),
         cases=tally.counts(header.dataset.bad_rows),
         folder=Path(folder),
+        watched=_watched(reader),
         _rows=rows,
     )
 
 
-def rebuild(header: RunHeader, folder: RunFolder, cases: Iterable[Case], tally: RunTally) -> None:
-    """Count the results a resumed folder already holds, in bounded memory.
+def rebuild(header: RunHeader, folder: RunFolder, cases: Iterable[Case]) -> Iterator[CaseResult]:
+    """Yield the cases with the results that a resumed folder already holds.
 
     Raises
     ------
@@ -71,7 +76,20 @@ def rebuild(header: RunHeader, folder: RunFolder, cases: Iterable[Case], tally: 
     lines, size = folder.existing(), len(header.metrics)
     for index, case in enumerate(cases):
         own = list(islice(lines, size))
-        tally.add([_understood(folder.path, index * size + 1, header, case, own)])
+        yield _understood(folder.path, index * size + 1, header, case, own)
+
+
+def _watched(reader: RunReader) -> tuple[Watched, ...]:
+    ext = (reader.summary or {}).get("ext")
+    own = ext.get(EXT) if isinstance(ext, dict) else None
+    if not isinstance(own, dict) or "watched" not in own:
+        return ()
+    from closecall.runs.monitor import from_json
+
+    try:
+        return from_json(own["watched"])
+    except (TypeError, msgspec.ValidationError) as error:
+        raise RunFolderError(f"{reader.path / files.SUMMARY}: ext: {error}") from error
 
 
 def _header(reader: RunReader) -> RunHeader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import statistics
 from array import array
@@ -9,8 +10,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from closecall.calibration.records import Counts
-from closecall.records import ABSENCES, Label, Measured, State
+from closecall.calibration.labels.items import group_of
+from closecall.calibration.records import Counts, Rate
+from closecall.records import ABSENCES, Case, Label, Measured, State
 from closecall.runs.header import MetricPlan
 from closecall.runs.results import CaseResult, MetricResult
 
@@ -36,6 +38,12 @@ class MetricSummary(msgspec.Struct, frozen=True, kw_only=True):
     and not measured by reason, at most 100 of them and ``other reasons``; ``absent_states``
     counts the same by state. ``unknown`` counts measured cases with words or signs outside the
     model's vocabulary in a text.
+
+    ``inconclusive`` cases lie between two cutoffs. Of labelled ones, ``labelled`` counts those
+    decided, ``unsure_accepts`` and ``unsure_rejects`` those left to a person. The two rates are
+    shares of all labelled rejects and of all labelled accepts, the unsure ones included, with
+    intervals that allow for several answers to one question; None where there is no such label or
+    no cutoff. ``cutoff_note`` says where the cutoff comes from and what is known of it.
     """
 
     metric: str
@@ -55,6 +63,12 @@ class MetricSummary(msgspec.Struct, frozen=True, kw_only=True):
     absent_states: dict[State, int]
     not_applicable: int = 0
     unknown: int = 0
+    inconclusive: int = 0
+    unsure_accepts: int = 0
+    unsure_rejects: int = 0
+    false_accept_rate: Rate | None = None
+    false_reject_rate: Rate | None = None
+    cutoff_note: str = ""
 
     def absent_count(self, state: State) -> int:
         """Return how many results are in this absent state."""
@@ -62,7 +76,10 @@ class MetricSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MetricTally:
-    """Adds up one metric as results come, in order. Holds one float64 a case: 8 MB a million."""
+    """Adds up one metric as results come, in order.
+
+    Holds one float64 a case, 8 MB a million, and two counts a group of labelled cases.
+    """
 
     def __init__(self, plan: MetricPlan) -> None:
         self.plan = plan
@@ -73,9 +90,11 @@ class MetricTally:
         self.unknown = 0
         self.absent: dict[str, int] = {}
         self.labels: dict[tuple[Label, State], int] = {}
+        self._groups: dict[Label, dict[bytes, list[int]]] = {label: {} for label in Label}
 
-    def add(self, result: MetricResult, label: Label | None) -> None:
+    def add(self, result: MetricResult, case: Case) -> None:
         """Count one decided result."""
+        label = case.label
         self.states[result.state] += 1
         measurement = result.measurement
         if isinstance(measurement, Measured):
@@ -86,6 +105,9 @@ class MetricTally:
             if label is not None:
                 pair = (label, result.state)
                 self.labels[pair] = self.labels.get(pair, 0) + 1
+                counted = self._groups[label].setdefault(_group(case), [0, 0])
+                counted[0] += 1
+                counted[1] += result.state is _WRONG[label]
         elif result.state in _UNMEASURED:
             reason = measurement.reason
             if reason not in self.absent and len(self.absent) >= MAX_REASONS:
@@ -113,7 +135,25 @@ class MetricTally:
             absent_states={s: n for s, n in self.states.items() if n and s in _UNMEASURED},
             not_applicable=self.states[State.NOT_APPLICABLE],
             unknown=self.unknown,
+            inconclusive=self.states[State.INCONCLUSIVE],
+            unsure_accepts=self.labels.get((Label.ACCEPT, State.INCONCLUSIVE), 0),
+            unsure_rejects=self.labels.get((Label.REJECT, State.INCONCLUSIVE), 0),
+            false_accept_rate=self._rate(Label.REJECT),
+            false_reject_rate=self._rate(Label.ACCEPT),
+            cutoff_note=self.plan.cutoff_note,
         )
+
+    def _rate(self, label: Label) -> Rate | None:
+        """Return how often the cutoff is wrong of cases with this label."""
+        counted = self._groups[label]
+        if not counted or self.plan.cutoff is None:
+            return None
+        import numpy as np
+
+        from closecall.calibration.groups import rate_of_groups
+
+        sizes, hits = np.array(list(counted.values()), dtype=np.int64).T
+        return rate_of_groups(sizes, hits)
 
     def _counts(self) -> Counts | None:
         def count(label: Label, state: State) -> int:
@@ -125,7 +165,18 @@ class MetricTally:
             false_accepts=count(Label.REJECT, State.PASSED),
             true_rejects=count(Label.REJECT, State.FAILED),
         )
-        return counts if counts.accepts + counts.rejects else None
+        unsure = count(Label.ACCEPT, State.INCONCLUSIVE) + count(Label.REJECT, State.INCONCLUSIVE)
+        return counts if counts.accepts + counts.rejects + unsure else None
+
+
+def _group(case: Case) -> bytes:
+    """Return 16 bytes that stand for the case's group, whose name may be a long text."""
+    name = group_of(case)[0].encode("utf-8", errors="surrogatepass")
+    return hashlib.blake2b(name, digest_size=16).digest()
+
+
+_WRONG = {Label.REJECT: State.PASSED, Label.ACCEPT: State.FAILED}
+"""What a false accept and a false reject look like."""
 
 
 def _most_frequent_first(counted: tuple[str, int]) -> tuple[bool, int, str]:
@@ -145,6 +196,7 @@ class CaseCounts(msgspec.Struct, frozen=True, kw_only=True):
     failed: int = 0
     scored: int = 0
     unmeasured: int = 0
+    inconclusive: int = 0
     not_applicable: int = 0
     bad_rows: int = 0
     score: float | None = None
@@ -152,10 +204,11 @@ class CaseCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def exit_code(cases: CaseCounts) -> int:
-    """Return 1 when a case failed, 11 when something asked for was not measured, else 0."""
+    """Return 1 when a case failed, 11 when one was not measured or left unsure, else 0."""
     if cases.failed:
         return EXIT_FAILED
-    return EXIT_UNMEASURED if cases.unmeasured or cases.bad_rows else EXIT_PASSED
+    open_cases = cases.unmeasured or cases.bad_rows or cases.inconclusive
+    return EXIT_UNMEASURED if open_cases else EXIT_PASSED
 
 
 class RunTally:
@@ -176,7 +229,7 @@ class RunTally:
             if score is not None:
                 self._scores.append(score)
             for tally, result in zip(self.metrics, row.results, strict=True):
-                tally.add(result, row.case.label)
+                tally.add(result, row.case)
 
     def summaries(self) -> tuple[MetricSummary, ...]:
         """Return one summary a metric."""
@@ -191,6 +244,7 @@ class RunTally:
             failed=states[State.FAILED],
             scored=states[State.SCORED],
             unmeasured=sum(states[state] for state in _UNMEASURED),
+            inconclusive=states[State.INCONCLUSIVE],
             not_applicable=states[State.NOT_APPLICABLE],
             bad_rows=bad_rows,
             score=round(math.fsum(self._scores) / n, 4) if n else None,

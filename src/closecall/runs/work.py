@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,6 +25,9 @@ from closecall.runs.stored import header_of, load_run, rebuild
 from closecall.runs.summary import RunTally
 from closecall.runs.values import now_utc
 
+if TYPE_CHECKING:
+    from closecall.runs.monitor import Monitor, Watched
+
 
 class Work:
     """One run being done: what to measure and with what."""
@@ -34,8 +38,13 @@ class Work:
         metrics: list[Metric],
         embedder: CachedEmbedder,
         progress: Progress | None,
+        monitor: Monitor | None = None,
     ) -> None:
         self.header, self.metrics, self.embedder = header, metrics, embedder
+        self.monitor = monitor
+        self.applied = {
+            plan.id: plan.calibration for plan in header.metrics if plan.calibration is not None
+        }
         self.total = header.dataset.rows
         self.progress = progress or (lambda _done, _total: None)
         self.started = time.perf_counter()
@@ -46,7 +55,7 @@ class Work:
         tally = RunTally(self.header.metrics)
         self._go(cases, sink.add, tally)
         header = msgspec.structs.replace(self.header, ended_at=now_utc())
-        return self._run(header, tally, None, lambda: iter(sink.rows))
+        return self._run(header, tally, None, lambda: iter(sink.rows), self._watched())
 
     def in_folder(self, cases: Iterable[Case], place: Path, *, resume: bool) -> Run:
         """Do it and write the results to a folder as they come."""
@@ -66,11 +75,15 @@ class Work:
         with folder:
             tally = RunTally(self.header.metrics)
             left = iter(cases)
-            rebuild(self.header, folder, islice(left, folder.done), tally)
+            for row in rebuild(self.header, folder, islice(left, folder.done)):
+                tally.add([row])
+                if self.monitor is not None:
+                    self.monitor.add([row])
             self._go(left, sinks.FolderSink(folder, self.header).add, tally)
-            folder.close(summary=sinks.summary_json(self.header, tally.metrics))
+            watched = self._watched()
+            folder.close(summary=sinks.summary_json(self.header, tally.metrics, watched))
         finished = load_run(place, counts=False)
-        return self._run(finished.header, tally, place, finished.__iter__)
+        return self._run(finished.header, tally, place, finished.__iter__, watched)
 
     def _go(
         self,
@@ -80,10 +93,15 @@ class Work:
     ) -> None:
         self.progress(tally.cases, self.total)
 
-        for rows in run_cases(cases, self.metrics, self.embedder):
+        for rows in run_cases(cases, self.metrics, self.embedder, self.applied):
             keep(rows)
             tally.add(rows)
+            if self.monitor is not None:
+                self.monitor.add(rows)
             self.progress(tally.cases, self.total)
+
+    def _watched(self) -> tuple[Watched, ...]:
+        return () if self.monitor is None else self.monitor.finish()
 
     def _same_question(self, place: Path) -> None:
         """Refuse to mix two questions in one run; go on under the run's own id and start."""
@@ -104,6 +122,7 @@ class Work:
         tally: RunTally,
         folder: Path | None,
         rows: Callable[[], Iterator[CaseResult]],
+        watched: tuple[Watched, ...],
     ) -> Run:
         return Run(
             header=header,
@@ -111,5 +130,6 @@ class Work:
             cases=tally.counts(header.dataset.bad_rows),
             folder=folder,
             duration_ms=(time.perf_counter() - self.started) * 1000,
+            watched=watched,
             _rows=rows,
         )

@@ -1,0 +1,369 @@
+"""From labelled rows to a calibration: the cutoff, then everything that must be said beside it.
+
+The cutoff and its certificate come from rows that nothing else was tuned on. Where there are
+enough, a third of the groups is set aside before any score is looked at and only tests the result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import msgspec
+import numpy as np
+
+from closecall._version import __version__
+from closecall.calibration.artefact import (
+    SCHEMA,
+    Calibration,
+    DataFacts,
+    MetricFacts,
+    OtherPromise,
+    SeparationFacts,
+)
+from closecall.calibration.cautions import Circumstances, cautions
+from closecall.calibration.curve import curve_of
+from closecall.calibration.drift.canary_record import CanaryRecord, score_noise
+from closecall.calibration.evidence.close_calls import close_calls
+from closecall.calibration.evidence.held_out import held_out
+from closecall.calibration.evidence.locked import LockedTest, lock, measure_locked
+from closecall.calibration.evidence.probability import fit_probability
+from closecall.calibration.evidence.slices import slice_table
+from closecall.calibration.evidence.slicing import Slicer
+from closecall.calibration.goals import Goal, Rule
+from closecall.calibration.groups import clusters
+from closecall.calibration.inputs import Bools, Labelled
+from closecall.calibration.labels.agreement import Agreement, noise_floor
+from closecall.calibration.labels.audit import label_audit
+from closecall.calibration.labels.label_facts import LabelFacts, refuse_active, warn_active
+from closecall.calibration.labels.rows import LabelledRows
+from closecall.calibration.records import (
+    Certificate,
+    Clusters,
+    Cutoff,
+    Errors,
+    Infeasible,
+    Reason,
+)
+from closecall.calibration.sample import (
+    part,
+    sample_of,
+    slicer_without_texts,
+    units,
+    without_texts,
+)
+from closecall.calibration.separation import separation
+from closecall.calibration.store import sealed
+from closecall.errors import DataError
+from closecall.instrument import Instrument, canonical_json
+from closecall.metrics.base import MetricSpec
+
+MENU = (0.01, 0.02, 0.03, 0.05, 0.10, 0.20)
+"""Limits that are looked up beside the one asked for."""
+
+PERCENT = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Labelled rows, with what they were measured by.
+
+    ``slices`` has one mapping a row.
+    """
+
+    rows: LabelledRows
+    facts: LabelFacts
+    slicer: Slicer
+    slices: Sequence[Mapping[str, str]]
+    name: str
+    digest: str
+    metric: MetricSpec
+    embedder: str
+    window: str
+    instrument: Instrument
+    canaries: CanaryRecord
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What is known of earlier calibrations on the same labels.
+
+    ``lock`` says whether to set rows aside, where there are enough. ``tested`` names groups that
+    tested a cutoff before, ``uses`` how often; ``chose`` those that had a part in choosing one.
+    """
+
+    tried: int = 1
+    lock: bool = True
+    tested: frozenset[str] = frozenset()
+    uses: int = 0
+    chose: frozenset[str] = frozenset()
+
+
+def build(
+    material: Material,
+    goal: Goal,
+    *,
+    created: str,
+    history: History | None = None,
+    keep_texts: bool = True,
+) -> Calibration | Infeasible:
+    """Return the calibration, or why there is none; O(n log n) for each of some 30 fits.
+
+    Raises
+    ------
+    DataError
+        A promise is asked of labels that were picked by score, or there are no labels.
+    """
+    history = history or History()
+    if not material.rows.rows:
+        raise DataError(
+            f"{material.name}: no row has a label and a score; label rows with accept or reject"
+        )
+    if goal.promises:
+        refuse_active(material.facts)
+        _refuse_own_rows(material)
+    if not keep_texts:
+        cases = material.rows.cases
+        material = replace(
+            material,
+            slices=without_texts(material.slices, cases),
+            slicer=slicer_without_texts(material.slicer, cases),
+        )
+    everything = material.rows.labelled(goal.decimals)
+    aside, rule = _fitted(material, everything, goal, history)
+    if isinstance(rule, Infeasible):
+        return rule
+    parts = _Parts(material, goal, rule, everything, aside, history)
+    return sealed(_whole(parts, created, keep_texts=keep_texts))
+
+
+def _refuse_own_rows(material: Material) -> None:
+    """Refuse a promise from the rows a metric was fitted on: it knows their labels already."""
+    if material.digest in material.metric.fitted_on:
+        raise DataError(
+            f"{material.name}: {material.metric.id} was fitted on these very cases, so a promise "
+            "from them would be broken far more often than stated; calibrate on other labels"
+        )
+
+
+def _fitted(
+    material: Material, data: Labelled, goal: Goal, history: History
+) -> tuple[Bools, Rule | Infeasible]:
+    """Return which rows are set aside to test the cutoff, and the rule of the others.
+
+    None are where only all labels together are enough for the promise. That is settled by how
+    many there are, so a promise is still looked for once: on scores that did not keep it, no
+    second try is made with more rows.
+    """
+    nothing = np.zeros(len(data.scores), dtype=np.bool_)
+    names = [row.group for row in material.rows.rows]
+    aside = lock(names, data.accept, seed=goal.seed) if history.lock else None
+    if aside is None:
+        return nothing, goal.fit(data)
+    rule = goal.fit(part(data, ~aside))
+    if not isinstance(rule, Infeasible):
+        return aside, rule
+    # An approximate guarantee weighs labels by their scores: it lacks more than their number.
+    if rule.reason is Reason.PROMISE_OUT_OF_REACH and goal.guarantee != "approximate":
+        return nothing, goal.fit(data)
+    count = int(np.count_nonzero(aside))
+    message = f"{rule.message} ({count:,} labels more were set aside to test the cutoff)"
+    return aside, msgspec.structs.replace(rule, message=message)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a calibration is put together from; ``aside`` marks the rows that only test it."""
+
+    material: Material
+    goal: Goal
+    rule: Rule
+    everything: Labelled
+    aside: Bools
+    history: History
+
+
+def _whole(parts: _Parts, created: str, *, keep_texts: bool) -> Calibration:
+    material, goal, rule = parts.material, parts.goal, parts.rule
+    everything, aside, history = parts.everything, parts.aside, parts.history
+    data, rows = part(everything, ~aside), material.rows.rows
+    used = np.flatnonzero(~aside).tolist()
+    curve = curve_of(data)
+    ranked = separation(
+        curve,
+        accepts=units(data, data.accept),
+        rejects=units(data, ~data.accept),
+    )
+    first = rule if isinstance(rule, Cutoff) else rule.accept
+    evidence = first.evidence
+    certificate = evidence if isinstance(evidence, Certificate) else None
+    errors: Errors = certificate.errors if certificate else "false_accepts"
+    limit = goal.max_frr if goal.max_far is None else goal.max_far
+    table = slice_table(
+        data,
+        [material.slices[i] for i in used],
+        rule,
+        limit=limit,
+        # Of two promises each has half of what may be spent.
+        delta=None if limit is None else goal.delta / goal.looks / (2 if goal.two else 1),
+        errors=errors,
+        seed=goal.seed,
+    )
+    apart = held_out(data, goal.fit, seed=goal.seed)
+    agreed = material.rows.agreement
+    scale = _scale(material.metric, data)
+    percent = PERCENT if material.metric.high == PERCENT else 1.0
+    return Calibration(
+        schema=SCHEMA,
+        digest="",
+        created=created,
+        producer=__version__,
+        metric=MetricFacts.of(material.metric),
+        embedder=material.embedder,
+        window=material.window,
+        instrument=material.instrument,
+        instrument_digest=material.instrument.digest,
+        goal=goal,
+        rule=rule,
+        separation=SeparationFacts(auc=ranked.auc, interval=ranked.interval),
+        promises=_menu(goal, data),
+        held_out=apart,
+        locked=_tested(parts),
+        slices=table,
+        close_calls=close_calls(data, rule, score_noise(material.canaries, percent)),
+        probability=fit_probability(data),
+        audit=label_audit(
+            [rows[i].case.id for i in used],
+            [rows[i].case.place for i in used],
+            data,
+            rule,
+            material.rows.conflicts,
+        ),
+        data=_facts(material, everything, aside, agreed, first),
+        cautions=cautions(
+            curve,
+            rule,
+            Circumstances(
+                separation=ranked,
+                held_out=apart,
+                slices=table,
+                agreement=agreed,
+                conflicts=len(material.rows.conflicts),
+                active=warn_active(material.facts),
+                truncated=sum(row.truncated for row in material.rows.rows),
+                tried=history.tried,
+                looks=goal.looks if goal.promises and goal.guarantee != "average" else None,
+                scale=scale,
+                errors=errors,
+                clusters=_clusters(data, first, errors),
+            ),
+        ),
+        tried=history.tried,
+        slicer=material.slicer,
+        canaries=material.canaries,
+        sample=sample_of(material.rows, everything, material.slices, aside, texts=keep_texts),
+    )
+
+
+def _clusters(data: Labelled, cutoff: Cutoff, errors: Errors) -> Clusters | None:
+    """Return how the rows at risk of one group move together at this cutoff."""
+    if data.groups is None:
+        return None
+    taken = data.scores >= cutoff.value
+    wrong, at_risk = (~taken, data.accept) if errors == "false_rejects" else (taken, ~data.accept)
+    return clusters(wrong[at_risk], data.groups[at_risk])
+
+
+def _scale(metric: MetricSpec, data: Labelled) -> float:
+    if metric.low is not None and metric.high is not None:
+        return metric.high - metric.low
+    return float(data.scores.max() - data.scores.min())
+
+
+def _menu(goal: Goal, data: Labelled) -> tuple[OtherPromise, ...]:
+    """Return what the labels say of other limits on the same rate."""
+    if goal.two or not goal.promises:
+        return ()
+    name = "max_far" if goal.max_far is not None else "max_frr"
+    asked = goal.max_far if goal.max_far is not None else goal.max_frr
+    return tuple(
+        _other(msgspec.structs.replace(goal, **{name: limit}), limit, data)
+        for limit in MENU
+        if limit != asked
+    )
+
+
+def _other(goal: Goal, limit: float, data: Labelled) -> OtherPromise:
+    found = goal.fit(data)
+    if isinstance(found, Infeasible):
+        at_risk = data.accept if goal.max_far is None else ~data.accept
+        rows = goal.guarantee == "approximate"
+        return OtherPromise(
+            limit=limit,
+            value=None,
+            counts=None,
+            observed=None,
+            n=int(np.count_nonzero(at_risk)) if rows else units(data, at_risk),
+            more=found.more_accepts if goal.max_far is None else found.more_rejects,
+        )
+    cutoff = found if isinstance(found, Cutoff) else found.accept
+    evidence = cutoff.evidence
+    if not isinstance(evidence, Certificate):
+        raise TypeError("a promise has a certificate")
+    return OtherPromise(
+        limit=limit,
+        value=cutoff.value,
+        counts=cutoff.counts,
+        observed=evidence.observed,
+        n=evidence.n,
+        more=None,
+    )
+
+
+def _tested(parts: _Parts) -> LockedTest | None:
+    aside = parts.aside
+    if not aside.any():
+        return None
+    rows = parts.material.rows.rows
+    names = [[rows[i].case.id, rows[i].accept] for i in np.flatnonzero(aside)]
+    digest = hashlib.sha256(canonical_json(names)).hexdigest()
+    groups = {rows[i].group for i in np.flatnonzero(aside)}
+    history = parts.history
+    before = history.uses if groups & history.tested else 0
+    # Rows that helped to choose an earlier cutoff were looked at then.
+    before = max(before, 1) if groups & history.chose else before
+    return measure_locked(
+        parts.rule, part(parts.everything, aside), digest=digest, uses=before + 1
+    )
+
+
+def _facts(
+    material: Material, data: Labelled, aside: Bools, agreed: Agreement | None, cutoff: Cutoff
+) -> DataFacts:
+    rows, used = material.rows, ~aside
+    kept = cutoff.counts
+    floor = None
+    if agreed is not None:
+        floor = noise_floor(agreed, true_accepts=kept.true_accepts, accepts=kept.accepts)
+    return DataFacts(
+        name=material.name,
+        digest=material.digest,
+        rows=rows.seen,
+        unlabelled=rows.unlabelled,
+        used=int(np.count_nonzero(used)),
+        accepts=int(np.count_nonzero(data.accept & used)),
+        rejects=int(np.count_nonzero(~data.accept & used)),
+        groups=None if data.groups is None else units(data, used),
+        grouped_by=rows.grouped_by,
+        locked=int(np.count_nonzero(aside)),
+        merged=rows.merged,
+        conflicts=rows.conflicts,
+        unmeasured=dict(rows.unmeasured),
+        truncated=sum(row.truncated for row in material.rows.rows),
+        active=material.facts.active,
+        agreement=agreed,
+        noise_floor=floor,
+        attributed=rows.attributed,
+        joined=rows.joined,
+    )

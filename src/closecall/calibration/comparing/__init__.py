@@ -1,0 +1,1 @@
+"""Two cutoffs or two models on the same labelled answers."""

@@ -1,0 +1,1 @@
+"""Whether embedder and cases are still those of the calibration."""

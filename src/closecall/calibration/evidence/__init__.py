@@ -1,0 +1,1 @@
+"""What stands beside a cutoff: held-out errors, slices, probabilities, close calls."""

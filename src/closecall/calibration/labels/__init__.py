@@ -1,0 +1,1 @@
+"""The labels: read, counted, audited, and which to add."""

@@ -1,0 +1,57 @@
+"""Whether a file can be written where a person wants it, found out before the work."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from closecall.errors import UsageError
+
+
+def require_writable(
+    output: Path, inputs: Iterable[tuple[Path, str]], place: Path | None = None
+) -> None:
+    """Refuse an output that cannot be written or would replace something of worth.
+
+    Parameters
+    ----------
+    output
+        Missing folders above it are made; a pipe or a device says for itself what is wrong.
+    inputs
+        Files that must not be replaced, and what each is.
+    place
+        The run folder in use; nothing is written into that or any other.
+
+    Raises
+    ------
+    UsageError
+        It cannot be written, is one of ``inputs``, or lies in a run folder.
+    """
+    try:
+        if output.exists() and not output.is_file():
+            return
+        for path, what in inputs:
+            if path.exists() and output.exists() and output.samefile(path):
+                raise UsageError(f"-o {output}: that is {what}; it would be lost")
+        inside = _run_folder_around(output.resolve(), place)
+        if inside is not None:
+            raise UsageError(
+                f"-o {output}: {inside} is a run folder, which a report would damage; write it "
+                "beside the folder"
+            )
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=output.parent):
+            pass
+    except (OSError, RuntimeError) as error:  # the latter of links that lead in a circle
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"cannot write {output}: {why}") from error
+
+
+def _run_folder_around(output: Path, place: Path | None) -> Path | None:
+    from closecall.runs.files import RESULTS, RUN
+
+    if place is not None and output.is_relative_to(place.resolve()):
+        return place
+    around = (p for p in output.parents if (p / RUN).is_file() and (p / RESULTS).is_file())
+    return next(around, None)

@@ -1,0 +1,197 @@
+"""Calibrations given to a run: read, checked against what will measure, and put to use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from closecall.calibration.artefact import Calibration
+from closecall.calibration.drift.canary_check import check_canaries
+from closecall.calibration.store import load_calibration
+from closecall.embedders.base import Embedder
+from closecall.errors import InstrumentMismatchError, UsageError
+from closecall.instrument import CHUNK, differences
+from closecall.metrics.base import Metric, MetricSpec
+from closecall.runs.applied import Applied
+
+One: TypeAlias = str | os.PathLike[str] | Calibration
+Calibrations: TypeAlias = One | Iterable[One]
+
+SAME = "same"
+
+
+class Given(NamedTuple):
+    """A calibration and the file it came from, empty where it came from Python."""
+
+    made: Calibration
+    path: str
+
+    @property
+    def metric(self) -> str:
+        """The id of its metric."""
+        return self.made.metric.id
+
+    @property
+    def name(self) -> str:
+        """What to call it in a message."""
+        return self.path or "the calibration"
+
+
+def load_calibrations(given: Calibrations | None) -> list[Given]:
+    """Read calibrations, at most one a metric.
+
+    Raises
+    ------
+    CalibrationFileError
+        A file is not a calibration.
+    UsageError
+        Two are for one metric.
+    """
+    if given is None:
+        return []
+    if isinstance(given, str | os.PathLike | Calibration):
+        given = [given]
+    found: list[Given] = []
+    for one in given:
+        if isinstance(one, Calibration):
+            found.append(Given(one, ""))
+        else:
+            found.append(Given(load_calibration(one), str(Path(one).absolute())))
+    for at, later in enumerate(found):
+        for earlier in found[:at]:
+            if earlier.metric == later.metric:
+                raise UsageError(
+                    f"{earlier.name} and {later.name} are both for {later.metric}; "
+                    "a metric has one cutoff"
+                )
+    return found
+
+
+def embedder_of(given: Sequence[Given]) -> str | None:
+    """Return the name of the embedder that calibrations were made with, where it has one."""
+    names = {one.made.embedder for one in given}
+    if len(names) > 1:
+        raise UsageError(
+            f"these calibrations were made with different embedders: {', '.join(sorted(names))}; "
+            "run them one by one"
+        )
+    name = names.pop()
+    if name.startswith("python:"):
+        raise UsageError(
+            f"the calibration was made with a {name.removeprefix('python:')} given in Python: "
+            "give that embedder to this run too"
+        )
+    return name
+
+
+def window_of(given: Sequence[Given]) -> str:
+    """Return what calibrations were made to do with long texts; ``CHUNK`` where there are none."""
+    windows = {one.made.window for one in given}
+    return windows.pop() if len(windows) == 1 else CHUNK
+
+
+def apply(
+    given: Sequence[Given],
+    metrics: Sequence[Metric],
+    embedder: Embedder,
+    spec: str,
+    cutoffs: Mapping[str, float] | None,
+    *,
+    uncalibrated: bool,
+) -> dict[str, Applied]:
+    """Return what decides each calibrated metric, by its id.
+
+    Parameters
+    ----------
+    given
+        Each embeds the canary texts, a quarter of a second with the bundled model.
+    metrics, embedder
+        Of the run.
+    spec
+        The name of the embedder, for the advice in messages.
+    cutoffs
+        The cutoffs that were asked for by name.
+    uncalibrated
+        Whether a calibration that belongs to something else is used all the same.
+
+    Raises
+    ------
+    InstrumentMismatchError
+        A calibration belongs to something else, or is for no metric of the run.
+    UsageError
+        The metric has another cutoff too.
+    """
+    own = {metric.spec.id: metric for metric in metrics}
+    found: dict[str, Applied] = {}
+    for one in given:
+        metric = _metric(one, own)
+        asked = {metric.spec.id, metric.spec.name} & set(cutoffs or ())
+        if asked or metric.cutoff != metric.spec.default_cutoff:
+            raise UsageError(
+                f"{metric.spec.id} has a calibration and a cutoff of your own; leave out one of "
+                "them"
+            )
+        problem = mismatch(one, metric.spec, embedder, spec)
+        if problem and not uncalibrated:
+            raise InstrumentMismatchError(problem)
+        found[metric.spec.id] = Applied.of(one.made, one.path, uncalibrated=bool(problem))
+    return found
+
+
+def mismatch(one: Given, spec: MetricSpec, embedder: Embedder, embedder_spec: str) -> str:
+    """Return why a calibration does not belong to this metric and embedder, empty when it does."""
+    made, name = one.made, one.name
+    again = _how_to_refresh(one, embedder_spec, embedder.instrument.window)
+    if made.metric.version != spec.version:
+        return (
+            f"{name} was made with version {made.metric.version} of {spec.id}, here is "
+            f"{spec.version}: the same texts may score otherwise. Calibrate anew, or score its "
+            f"own labelled texts again: {again}"
+        )
+    changed = differences(made.instrument, embedder.instrument)
+    check = check_canaries(made.canaries, embedder)
+    if not changed and check.verdict == SAME:
+        return ""
+    return "\n  ".join(
+        [
+            f"{name} belongs to another embedder, so its cutoff says nothing here:"
+            if changed
+            else f"{name}: the embedder is called the same and no longer is:",
+            *changed,
+            "the test texts embed as they did"
+            if check.verdict == SAME
+            else f"verdict of the test texts: {check.verdict}",
+            *check.reasons,
+            f"{_ADVICE}: {again}",
+        ]
+    )
+
+
+_ADVICE = (
+    "Use the embedder and the window it was made with. Or, as the labels still hold, score its "
+    "labelled texts again"
+)
+
+
+def _how_to_refresh(one: Given, spec: str, window: str) -> str:
+    """Return what to type, or to call, to score the labelled texts with the embedder in use."""
+    if one.made.sample.texts is None:
+        return "closecall calibrate (this file holds no texts, so it takes the labelled file)"
+    if not one.path or spec.startswith("python:"):
+        return "closecall.refresh(calibration, embedder)"
+    from closecall.runs.claim import quoted
+
+    other = "" if spec == one.made.embedder else f" --embedder {quoted(spec)}"
+    wide = "" if window == one.made.window else f" --window {window}"
+    return f"closecall calibrate --refresh {quoted(one.path)}{other}{wide}"
+
+
+def _metric(one: Given, metrics: Mapping[str, Metric]) -> Metric:
+    if one.metric in metrics:
+        return metrics[one.metric]
+    raise InstrumentMismatchError(
+        f"{one.name} is for the metric {one.metric}, which is not among those of this run: "
+        f"{', '.join(metrics)}. A cutoff holds for the metric it was fitted on, and no other"
+    )
