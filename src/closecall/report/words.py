@@ -8,8 +8,8 @@ import unicodedata
 from typing import IO
 
 BLIND = (
-    "A pooled cosine sees topic and wording; it is nearly blind to a changed number, a negation "
-    "or a swapped name."
+    "Similarity of embeddings sees topic and wording; it is nearly blind to a changed number, a "
+    "negation or a swapped name."
 )
 """What every report says of the evidence it shows."""
 
