@@ -70,6 +70,9 @@ def test_what_is_missing_is_named():
     assert found.value < 1
     assert found.details["weakest"][0]["word"] == "working"
     assert found.details["wordRecall"] == pytest.approx(2 / 3, abs=1e-6)
+    both = found.details["alignmentRecall"], found.details["wordRecall"]
+    assert both[0] != pytest.approx(both[1], abs=1e-3)
+    assert found.value == pytest.approx(sum(both) / 2, abs=2e-6)
     least = value(AlignmentMinimum(), "It takes five calendar days", REFERENCE)
     assert least.value == pytest.approx(found.details["weakest"][0]["match"], abs=1e-4)
 
@@ -112,6 +115,12 @@ def test_a_supported_answer_and_the_weakest_sentence():
         context=context,
     )  # fmt: skip
     assert whole.value < mixed.value
+    both = mixed.details["alignmentPrecision"], mixed.details["wordPrecision"]
+    assert both[0] != pytest.approx(both[1], abs=1e-3)
+    assert mixed.value == pytest.approx(sum(both) / 2, abs=2e-6)
+    least = whole.details["weakestSentenceAlignment"], whole.details["wordPrecision"]
+    assert whole.value == pytest.approx(sum(least) / 2, abs=2e-6)
+    assert least[0] == mixed.details["weakestSentenceAlignment"] < both[0]
 
 
 @pytest.mark.parametrize("metric", [AnswerAlignment(), AlignmentF1(), AlignmentMinimum()],
