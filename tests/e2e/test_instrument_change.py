@@ -202,7 +202,11 @@ def test_a_change_is_named_refused_and_repaired(name, setting, cli, tmp_path):
     ]
     said = " ".join(out[out.index("Was ") :].split())  # wrapped at the width of the terminal
     assert f"; {len(flips)} of 72 labelled answers are decided otherwise now" in said
-    assert all(" ".join(flip.split()) in said for flip in flips[:20])
+    head = f"; {len(flips)} of 72 labelled answers are decided otherwise now"
+    told = said[said.index(head) + len(head) :].removeprefix(":").removeprefix(".")
+    listed = " ".join(["", *(" ".join(flip.split()) for flip in flips[:20])])
+    assert told.startswith(listed)
+    assert len(flips) > 20 or told == listed
     assert bool(flips) == (name in {"prefix", "pooling", "weights"})
 
     code, out, err = cli(*args, new)

@@ -183,13 +183,13 @@ def test_intervals_of_acceptance_hold_the_difference_of_the_procedures():
 
 def test_why_there_is_no_interval_where_not_one_reject_may_pass():
     """Resamples of the highest reject alone would hold the truth too seldom."""
-    runs = 400 * TIMES
+    runs = 2000 * TIMES
     missed = 0
     for at, (a, b) in enumerate(model_pairs(runs, 59, 200, (2.0, 2.0))):
         units = units_of(a, b)
         found, _ = _differences(units, tuple(side_of(m, units) for m in (a, b)), 0, 199, at)
         missed += not found[4] <= 0 <= found[194]
-    assert missed / runs > 0.06
+    assert missed / runs > 0.08
 
 
 def test_a_better_model_is_named_and_the_worse_one_never():
