@@ -1,12 +1,21 @@
 """How well each metric tells accepted from rejected answers, on human-labelled files.
 
-    python benchmarks/evidence.py [--data DIR] [--rows 900] [--json FILE] [NAME ...]
+    python benchmarks/evidence.py [--data DIR] [--rows 900] [--windows] [--judge-json FILE]
+                                  [--json FILE] [--markdown FILE] [NAME ...]
 
 For every labelled file: AUC (how often an accept outscores a reject, 0.5 is blind) and the
 true-accept rate at the most accepting cutoff with a false-accept rate of at most 10 % and 5 % on
 these very rows. These are descriptions of the data at hand, not certificates: compare metrics
 with them, and calibrate on labels of your own. Files with more rows are thinned to whole groups,
-drawn at random (seed 0). Nothing is fitted, so there is nothing to leak.
+drawn at random (seed 0). Nothing is fitted, so there is nothing to leak. The interval of an AUC
+takes each group for one answer.
+
+Then what published judges said of the same answers (``evidence_judges.py``), and what guards
+change at the 10 % cutoff (``evidence_guards.py``).
+
+--judge-json takes figures of metrics that were fitted on other rows, which this script cannot
+make: a list of objects with file, metric, n, auc, low, high, tar10 and tar5, as under "table"
+in --json. They stand below the others of their file.
 """
 
 from __future__ import annotations
@@ -18,6 +27,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+from evidence_guards import changed_by_guards, guard_lines
+from evidence_judges import judge_lines, judged
 
 from closecall import evaluate, open_dataset
 from closecall.calibration.curve import error_curve
@@ -26,11 +37,14 @@ from closecall.records import Label, Measured
 
 HERE = Path(__file__).resolve().parent
 FOLDERS = ("answers", "grounded", "similarity")
+MAIN = "answer_alignment"
 REFERENCE = (
     "embed_answer_similarity",
-    "answer_alignment",
+    MAIN,
+    "answer_alignment:weights=content",
+    "answer_alignment:question=false",
     "answer_alignment:lexical=false",
-    "answer_alignment:question=true",
+    "answer_alignment:question=false:spelling=false",
     "alignment_f1",
     "alignment_min",
     "token_f1",
@@ -43,11 +57,13 @@ WINDOWS = ("answer_window_similarity",)
 CONTEXT = (
     "embed_response_context",
     "context_alignment",
+    "context_alignment:weights=plain",
     "context_alignment:lexical=false",
     "context_alignment:weakest=true",
 )
 CONTEXT_WINDOWS = ("context_window_similarity",)
 FEWEST = 10
+RATES = (0.10, 0.05)
 
 
 def main() -> None:
@@ -56,30 +72,58 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument("--rows", type=int, default=900)
     parser.add_argument("--windows", action="store_true", help="the window metrics too (slow)")
+    parser.add_argument("--judge-json", type=Path, help="figures of a fitted metric, to join")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--markdown", type=Path)
     options = parser.parse_args()
-    files = [
-        path
-        for folder in FOLDERS
-        for path in sorted((options.data / folder).glob("*.jsonl"))
-        if not options.names or path.stem in options.names
-    ]
+    files = labelled_files(options.data, options.names)
     if not files:
         sys.exit(f"no labelled files under {options.data}")
-    table = []
+    fitted = json.loads(options.judge_json.read_text("utf-8")) if options.judge_json else []
+    found: dict[str, list] = {"table": [], "judges": [], "guards": []}
+    lines: list[str] = []
     for path in files:
-        table += measured(path, options.rows, windows=options.windows)
+        cases = readable(path)
+        if min(sum(case.label is label for case in cases) for label in Label) < FEWEST:
+            print(f"\n{path.stem}: not both labels often enough")
+            continue
+        run, names, heading = measured(
+            path.stem, thinned(cases, options.rows), windows=options.windows
+        )
+        table = [figures(path.stem, name, at, run) for at, name in enumerate(names)]
+        table += [
+            entry
+            for entry in fitted
+            if entry["file"] == path.stem and entry["metric"].startswith("judge")
+        ]
+        judges = judged(options.data / "anchors" / f"{path.stem}_judges.jsonl", run, names)
+        guards = changed_by_guards(path.stem, run, names.index(MAIN)) if MAIN in names else []
+        shown = [f"\n### {heading}\n", *table_lines(table)]
+        shown += judge_lines(judges) + guard_lines(guards)
+        print("\n".join(shown), flush=True)
+        lines += shown
+        for kind, entries in (("table", table), ("judges", judges), ("guards", guards)):
+            found[kind] += entries
     if options.json:
-        options.json.write_text(json.dumps(table, indent=1), encoding="utf-8")
+        options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if options.markdown:
+        options.markdown.write_text("\n".join(lines).lstrip() + "\n", encoding="utf-8")
 
 
-def measured(path: Path, rows: int, *, windows: bool) -> list[dict]:
-    cases = [case for case in open_dataset(path) if case.label is not None and case.response]
-    labels = {case.label for case in cases}
-    if len(labels) < 2 or min(sum(c.label is x for c in cases) for x in Label) < FEWEST:
-        print(f"\n{path.stem}: not both labels often enough")
-        return []
-    cases = thinned(cases, rows)
+def labelled_files(data: Path, names: list[str]) -> list[Path]:
+    return [
+        path
+        for folder in FOLDERS
+        for path in sorted((data / folder).glob("*.jsonl"))
+        if not names or path.stem in names
+    ]
+
+
+def readable(path: Path) -> list:
+    return [case for case in open_dataset(path) if case.label is not None and case.response]
+
+
+def measured(name: str, cases: list, *, windows: bool) -> tuple[list, list[str], str]:
     names = [
         *(REFERENCE if any(case.references for case in cases) else ()),
         *(WINDOWS if windows and any(case.references for case in cases) else ()),
@@ -87,33 +131,54 @@ def measured(path: Path, rows: int, *, windows: bool) -> list[dict]:
         *(CONTEXT_WINDOWS if windows and any(case.context for case in cases) else ()),
     ]
     began = time.perf_counter()
-    run = list(evaluate(cases, names, cache=False))
+    run = list(evaluate(cases, names, cache=False, guards="off")) if names else []
     took = time.perf_counter() - began
     accepts = sum(case.label is Label.ACCEPT for case in cases)
-    print(f"\n{path.stem}: {len(cases)} rows, {accepts} accepted, {took:.0f} s")
-    print(f"  {'metric':34} {'n':>5} {'AUC':>6} {'95% interval':>14} {'TAR@10%':>8} {'TAR@5%':>7}")
-    found = []
-    for at, name in enumerate(names):
-        kept = [row for row in run if isinstance(row.results[at].measurement, Measured)]
-        entry = {"file": path.stem, "metric": name, "n": len(kept)}
-        classes = {row.case.label for row in kept}
-        if len(classes) == len(Label):
-            curve = error_curve(
-                [row.results[at].measurement.value for row in kept],
-                [row.case.label for row in kept],
-            )
-            ranked = separation(curve)
-            entry |= {"auc": ranked.auc, "low": ranked.interval.low, "high": ranked.interval.high}
-            entry |= {f"tar{int(100 * far)}": kept_at(curve, far) for far in (0.10, 0.05)}
-            print(
-                f"  {name:34} {len(kept):5} {ranked.auc:6.3f} "
-                f"{ranked.interval.low:6.3f}-{ranked.interval.high:.3f} "
-                f"{entry['tar10']:8.2f} {entry['tar5']:7.2f}"
-            )
-        else:
-            print(f"  {name:34} {len(kept):5} not both labels measured")
-        found.append(entry)
-    return found
+    groups = len({group_of(case) for case in cases})
+    heading = f"{name}: {len(cases)} rows, {accepts} accepted, {groups} groups ({took:.0f} s)"
+    return run, names, heading
+
+
+def figures(file: str, name: str, at: int, run: list) -> dict:
+    """Return the figures of one metric: rates with the counts they come from."""
+    kept = [row for row in run if isinstance(row.results[at].measurement, Measured)]
+    entry = {"file": file, "metric": name, "n": len(kept)}
+    of_label = {
+        label: {group_of(row.case) for row in kept if row.case.label is label} for label in Label
+    }
+    if not all(of_label.values()):
+        return entry
+    curve = error_curve(
+        [row.results[at].measurement.value for row in kept], [row.case.label for row in kept]
+    )
+    ranked = separation(
+        curve, accepts=len(of_label[Label.ACCEPT]), rejects=len(of_label[Label.REJECT])
+    )
+    entry |= {"auc": ranked.auc, "low": ranked.interval.low, "high": ranked.interval.high}
+    entry |= {f"tar{int(100 * far)}": kept_at(curve, far) for far in RATES}
+    return entry | {"accepts": curve.accepts, "rejects": curve.rejects}
+
+
+def table_lines(table: list[dict]) -> list[str]:
+    if not table:
+        return ["Nothing to compare the responses with."]
+    lines = [
+        "| metric | n | AUC (95 % interval) | TAR at FAR 10 % | TAR at FAR 5 % |",
+        "|---|---|---|---|---|",
+    ]
+    for entry in table:
+        cells = ["not both labels measured", "", ""]
+        if "auc" in entry:
+            cells = [f"{entry['auc']:.3f}"]
+            if "low" in entry:
+                cells[0] += f" ({entry['low']:.3f}-{entry['high']:.3f})"
+            cells += [f"{entry[key]:.3f}" for key in ("tar10", "tar5")]
+        lines.append(f"| `{entry['metric']}` | {entry['n']} | {' | '.join(cells)} |")
+    return lines
+
+
+def group_of(case) -> str:
+    return case.group or case.id
 
 
 def thinned(cases: list, rows: int) -> list:
@@ -122,7 +187,7 @@ def thinned(cases: list, rows: int) -> list:
         return cases
     groups: dict[str, list] = {}
     for case in cases:
-        groups.setdefault(case.group or case.id, []).append(case)
+        groups.setdefault(group_of(case), []).append(case)
     order = np.random.default_rng(0).permutation(sorted(groups))
     kept: list = []
     for name in order:
@@ -132,10 +197,14 @@ def thinned(cases: list, rows: int) -> list:
     return kept
 
 
+def allowed_row(curve, far: float) -> int:
+    """Return the most accepting rule with at most this observed false-accept rate."""
+    return int(np.flatnonzero(curve.false_accepts <= far * curve.rejects)[-1])
+
+
 def kept_at(curve, far: float) -> float:
-    """Return the true-accept rate of the most accepting cutoff with at most this observed FAR."""
-    allowed = int(np.flatnonzero(curve.false_accepts <= far * curve.rejects)[-1])
-    return int(curve.true_accepts[allowed]) / curve.accepts
+    """Return the true-accept rate of that rule."""
+    return int(curve.true_accepts[allowed_row(curve, far)]) / curve.accepts
 
 
 if __name__ == "__main__":

@@ -39,7 +39,9 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     """Cache and model store of each test are its own; no variable of the machine leaks in."""
     home = tmp_path_factory.mktemp("closecall")
     for name in list(os.environ):
-        if name.startswith(("CLOSECALL_", "AI_", "OPENAI_", "AZURE_OPENAI_")):
+        if name.startswith(
+            ("CLOSECALL_", "AI_", "OPENAI_", "AZURE_OPENAI_", "FOUNDRY_", "BITDEER_", "OLLAMA_")
+        ):
             monkeypatch.delenv(name)
     monkeypatch.setenv("CLOSECALL_CACHE_DIR", str(home / "cache"))
     monkeypatch.setenv("CLOSECALL_MODELS_DIR", str(home / "models"))

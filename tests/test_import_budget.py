@@ -8,7 +8,7 @@ import pytest
 RUNTIMES = ("onnxruntime", "tokenizers", "numpy", "torch", "rich", "yaml", "msgspec", "sqlite3")
 NEVER = (
     "torch", "onnx", "safetensors", "sentence_transformers", "transformers", "scipy", "sklearn",
-    "faiss", "openai", "requests", "httpx", "pandas", "pyarrow",
+    "faiss", "openai", "requests", "httpx", "httpx2", "pydantic", "pandas", "pyarrow",
 )  # fmt: skip
 
 

@@ -64,6 +64,29 @@ def test_the_first_thing_shown_is_that_a_wrong_number_passes_and_a_rewording_fai
     assert "A changed number" in out
 
 
+@pytest.mark.parametrize(
+    ("reference", "reversed_"),
+    [
+        ("Opened bottles can be returned.", "Opened bottles cannot be returned."),
+        ("The pass is valid for 14 days.", "The pass is valid for 40 days."),
+        ("All seats face the stage.", "Some seats face the stage."),
+        (
+            "Hand in the signed form, the receipt and the old key to Priya before you leave.",
+            "Hand in the signed form, the receipt and the old key to Jonas before you leave.",
+        ),
+    ],
+)
+def test_a_meaning_reversing_edit_is_never_a_silent_pass(reference, reversed_):
+    # run-llama/llama_index#22729
+    run = evaluate(answers((reference, reversed_), (reference, reference)), ANSWER, "minilm")
+    edited, same = run
+    assert edited.results[0].measurement.value > 70
+    assert edited.state is State.INCONCLUSIVE
+    assert edited.results[0].held
+    assert same.state is State.PASSED
+    assert run.exit_code == 11
+
+
 def test_every_report_calls_an_uncalibrated_cutoff_uncalibrated(tmp_path, capsys, monkeypatch):
     # promptfoo/promptfoo#240
     monkeypatch.chdir(tmp_path)
@@ -119,7 +142,7 @@ def test_the_bundled_model_is_pinned_by_the_hash_of_its_weights():
 def test_an_embedder_that_was_passed_in_is_the_only_one_touched(monkeypatch):
     # langchain-ai/langchainjs#7738: a key was demanded although a local embedder was given.
     monkeypatch.setenv("AI_INFERENCE_PROVIDER", "openai")
-    monkeypatch.setattr("closecall.runs.evaluate.load_embedder", None)
+    monkeypatch.setattr("closecall.runs.asked.load_embedder", None)
     embedder = HashEmbedder()
     run = fresh(answers(("a", "a")), embedder)
     assert run.passed

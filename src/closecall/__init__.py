@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from closecall.calibration.records import Counts
     from closecall.calibration.store import load_calibration, save_calibration
     from closecall.datasets import cases_from, open_dataset
-    from closecall.embedders.base import Embedder
+    from closecall.embedders.base import CountingEmbedder, Embedder, PieceEmbedder, Pieces, TextKey
     from closecall.embedders.registry import load_embedder
     from closecall.errors import ClosecallError
     from closecall.instrument import Instrument
-    from closecall.metrics.base import Metric, MetricSpec
+    from closecall.metrics.base import BatchMetric, Metric, MetricSpec
     from closecall.metrics.embedding_similarity import EmbeddingSimilarity
+    from closecall.metrics.guards.policy import GuardPolicy
     from closecall.metrics.normalizer import ScoreNormalizer
     from closecall.metrics.pooled import (
         AnswerSimilarity,
@@ -38,10 +39,13 @@ if TYPE_CHECKING:
     from closecall.metrics.registry import load_metric
     from closecall.records import Case, Label, Measured, Measurement, Role, State, Unmeasured
     from closecall.report.formats import save_report
-    from closecall.runs.calibrate import calibrate, refresh
-    from closecall.runs.evaluate import evaluate, load_run, resume
+    from closecall.runs.calibrate import calibrate
+    from closecall.runs.evaluate import evaluate
     from closecall.runs.record import Run
+    from closecall.runs.refresh import refresh
     from closecall.runs.results import CaseResult, MetricResult
+    from closecall.runs.resuming import resume
+    from closecall.runs.stored import load_run
     from closecall.runs.summary import MetricSummary
     from closecall.similarity import (
         cosine_similarity,
@@ -51,6 +55,8 @@ if TYPE_CHECKING:
         similarities,
         top_k,
     )
+    from closecall.stress.measuring import stress_test
+    from closecall.stress.results import StressResult
 
 _HOMES = {
     "closecall.calibration.artefact": ("Calibration",),
@@ -59,12 +65,19 @@ _HOMES = {
     "closecall.calibration.records": ("Counts",),
     "closecall.calibration.store": ("load_calibration", "save_calibration"),
     "closecall.datasets": ("cases_from", "open_dataset"),
-    "closecall.embedders.base": ("Embedder",),
+    "closecall.embedders.base": (
+        "CountingEmbedder",
+        "Embedder",
+        "PieceEmbedder",
+        "Pieces",
+        "TextKey",
+    ),
     "closecall.embedders.registry": ("load_embedder",),
     "closecall.errors": ("ClosecallError",),
     "closecall.instrument": ("Instrument",),
-    "closecall.metrics.base": ("Metric", "MetricSpec"),
+    "closecall.metrics.base": ("BatchMetric", "Metric", "MetricSpec"),
     "closecall.metrics.embedding_similarity": ("EmbeddingSimilarity",),
+    "closecall.metrics.guards.policy": ("GuardPolicy",),
     "closecall.metrics.normalizer": ("ScoreNormalizer",),
     "closecall.metrics.pooled": (
         "AnswerSimilarity",
@@ -83,11 +96,16 @@ _HOMES = {
         "Unmeasured",
     ),
     "closecall.report.formats": ("save_report",),
-    "closecall.runs.calibrate": ("calibrate", "refresh"),
-    "closecall.runs.evaluate": ("evaluate", "load_run", "resume"),
+    "closecall.runs.calibrate": ("calibrate",),
+    "closecall.runs.evaluate": ("evaluate",),
     "closecall.runs.record": ("Run",),
+    "closecall.runs.refresh": ("refresh",),
     "closecall.runs.results": ("CaseResult", "MetricResult"),
+    "closecall.runs.resuming": ("resume",),
+    "closecall.runs.stored": ("load_run",),
     "closecall.runs.summary": ("MetricSummary",),
+    "closecall.stress.measuring": ("stress_test",),
+    "closecall.stress.results": ("StressResult",),
     "closecall.similarity": (
         "cosine_similarity",
         "dot_product",
@@ -101,15 +119,18 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AnswerSimilarity",
+    "BatchMetric",
     "Calibration",
     "Calibrator",
     "Case",
     "CaseResult",
     "ClosecallError",
+    "CountingEmbedder",
     "Counts",
     "Embedder",
     "EmbeddingSimilarity",
     "Goal",
+    "GuardPolicy",
     "Instrument",
     "Label",
     "Measured",
@@ -118,6 +139,8 @@ __all__ = [
     "MetricResult",
     "MetricSpec",
     "MetricSummary",
+    "PieceEmbedder",
+    "Pieces",
     "QueryContextSimilarity",
     "ResponseContextSimilarity",
     "Role",
@@ -125,6 +148,8 @@ __all__ = [
     "ScoreNormalizer",
     "SemanticSimilarity",
     "State",
+    "StressResult",
+    "TextKey",
     "Unmeasured",
     "__version__",
     "calibrate",
@@ -144,6 +169,7 @@ __all__ = [
     "save_calibration",
     "save_report",
     "similarities",
+    "stress_test",
     "top_k",
 ]
 

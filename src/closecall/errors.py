@@ -7,6 +7,7 @@
     ├── ConfigurationError                      exit 3   something needed is missing or incomplete
     │   ├── UnknownNameError (LookupError)               no embedder or metric of that name
     │   ├── MissingExtraError (ImportError)              an optional dependency is not installed
+    │   ├── ReplayMissError (LookupError)   exit 5       a replay lacks what it was asked for
     │   └── ModelError                                   a model folder cannot be used
     │       ├── ModelIntegrityError                      its bytes are not the bytes recorded
     │       └── UnsupportedArchitectureError             not a model the compiler knows
@@ -14,6 +15,7 @@
     │   ├── DatasetError                                 rows of a case file, each with its place
     │   ├── RunFolderError                               a run folder cannot be read or resumed
     │   ├── CalibrationFileError                         a calibration file cannot be used
+    │   ├── CassetteError                                a recording cannot be read or written
     │   └── VectorError                                  arrays that cannot be compared
     │       ├── ShapeError                               shapes do not fit
     │       ├── ZeroVectorError                          cosine of a zero vector
@@ -63,6 +65,20 @@ class MissingExtraError(ConfigurationError, ImportError):
             f"{what} needs {' and '.join(modules)}, which this environment lacks. "
             f"Install with: pip install 'closecall[{extra}]'"
         )
+
+
+class ReplayMissError(ConfigurationError, LookupError):
+    """A replay was asked for what its cassette does not hold.
+
+    ``count`` says how often; the message names the first few, each with the nearest recording
+    and the first field that differs.
+    """
+
+    exit_code = 5
+
+    def __init__(self, message: str, count: int = 1) -> None:
+        super().__init__(message)
+        self.count = count
 
 
 class ModelError(ConfigurationError):
@@ -126,6 +142,10 @@ class RunFolderError(DataError):
 
 class CalibrationFileError(DataError):
     """A calibration file cannot be read, was edited, or is of another version."""
+
+
+class CassetteError(DataError):
+    """A recording cannot be read, was edited, is being written by another, or cannot be kept."""
 
 
 class VectorError(DataError):

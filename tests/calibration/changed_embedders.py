@@ -109,7 +109,7 @@ def variant(*, tokenizer=None, session=None, **identity):
     made = OnnxEmbedder(find_model(), threads=2)
     made._instrument = msgspec.structs.replace(made.instrument, **identity)
     loaded = bundled()._ready()
-    made._loaded = loaded._replace(
+    made._running = loaded._replace(
         tokenizer=tokenizer or loaded.tokenizer,
         session=Remembering(session) if session else usual_session(),
     )

@@ -3,12 +3,15 @@
 import pytest
 
 from closecall.calibration.labels.label_facts import (
+    MADE_UP_BY,
     active_message,
     active_rows,
     facts_of,
     label_facts,
     refuse_active,
+    refuse_made_up,
     warn_active,
+    warn_made_up,
 )
 from closecall.errors import DataError
 from closecall.records import Case, Label
@@ -147,6 +150,29 @@ def test_no_promise_rests_on_labels_picked_by_score():
     )
     assert "--leave-out-active" in said
     assert "other 4 labels" in said
+
+
+def test_no_promise_rests_on_answers_that_were_made():
+    facts = label_facts(
+        case(at, annotator="closecall stress" if at > 4 else "kim") for at in range(1, 13)
+    )
+    assert (facts.made_up, facts.labels) == (8, 12)
+    with pytest.raises(DataError) as caught:
+        refuse_made_up(facts)
+    said = str(caught.value)
+    assert "8 of 12 labels are of answers that closecall stress made" in said
+    assert "(answers.jsonl:5, answers.jsonl:6, " in said
+    assert "answers.jsonl:9, 3 more)" in said
+    assert "whose column annotator says 'closecall stress'" in said
+    assert "other 4 labels" in said
+    assert warn_made_up(facts).startswith("8 of 12 labels are of answers that closecall stress")
+
+
+def test_labels_of_people_are_not_taken_for_made_ones():
+    facts = label_facts([case(1, annotator="kim"), case(2), case(3, None, annotator=MADE_UP_BY)])
+    assert facts.made_up == 0
+    refuse_made_up(facts)
+    assert warn_made_up(facts) is None
 
 
 def test_random_labels_are_neither_refused_nor_warned_of():

@@ -27,7 +27,7 @@ def demo(tmp_path_factory):
         patch.setenv("AI_INFERENCE_PROVIDER", "openai")
         code = run_cli(["demo", "--save", str(saved)])
     assert [path.name for path in saved.parent.iterdir()] == ["demo.jsonl"]
-    again = evaluate(saved, "embed_answer_similarity", "minilm", cache=False)
+    again = evaluate(saved, "embed_answer_similarity", "minilm", cache=False, guards="off")
     return Demo(code, out.getvalue(), again)
 
 

@@ -507,7 +507,7 @@ def test_what_is_used_is_what_was_hashed(copy, embedder, monkeypatch, name):
 
 def test_the_bytes_of_the_file_are_let_go(embedder):
     embedder.load()
-    assert not embedder._ready().session._model_bytes
+    assert not embedder._ready().session.raw._model_bytes
 
 
 # --- loading ---------------------------------------------------------------------------------

@@ -19,8 +19,12 @@ def gelu(x, kind):
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
-def tokens(weights, config, ids, mask=None, types=None):
-    """Last hidden states of one text: (s, d)."""
+def tokens(weights, config, ids, mask=None, *, types=None, places=None, added=None):
+    """Last hidden states of one text: (s, d).
+
+    ``places`` are its tokens' positions, 0, 1, 2, ... if not given; ``added`` is what is added to
+    the scores of attention: (heads, s, s).
+    """
     w = {name: values.astype(np.float64) for name, values in weights.items()}
     ids = np.asarray(ids)
     mask = np.ones(len(ids)) if mask is None else np.asarray(mask, dtype=np.float64)
@@ -34,8 +38,10 @@ def tokens(weights, config, ids, mask=None, types=None):
         return norm(x, w[f"{name}.weight"], w[f"{name}.bias"], epsilon)
 
     x = w["embeddings.word_embeddings.weight"][ids]
-    x = x + w["embeddings.position_embeddings.weight"][: len(ids)]
-    x = x + w["embeddings.token_type_embeddings.weight"][types]
+    places = np.arange(len(ids)) if places is None else places
+    x = x + w["embeddings.position_embeddings.weight"][places]
+    if "embeddings.token_type_embeddings.weight" in w:
+        x = x + w["embeddings.token_type_embeddings.weight"][types]
     x = normed(x, "embeddings.LayerNorm")
     size = config["hidden_size"] // heads
     for layer in range(config["num_hidden_layers"]):
@@ -45,6 +51,7 @@ def tokens(weights, config, ids, mask=None, types=None):
         for head in range(heads):
             part = slice(head * size, (head + 1) * size)
             scores = q[:, part] @ k[:, part].T / math.sqrt(size)
+            scores = scores if added is None else scores + added[head]
             scores = np.where(mask[None, :] > 0, scores, -np.inf)
             shares = np.exp(scores - scores.max(axis=1, keepdims=True))
             mixed[:, part] = shares / shares.sum(axis=1, keepdims=True) @ v[:, part]
@@ -59,7 +66,10 @@ def tokens(weights, config, ids, mask=None, types=None):
 
 def embedding(hidden, mask, *, pooling="mean", normalize=True):
     mask = np.asarray(mask, dtype=np.float64)
-    pooled = hidden[0] if pooling == "cls" else (hidden * mask[:, None]).sum(0) / mask.sum()
+    if pooling in ("cls", "lasttoken"):
+        pooled = hidden[0 if pooling == "cls" else -1]
+    else:
+        pooled = (hidden * mask[:, None]).sum(0) / mask.sum()
     return pooled / np.linalg.norm(pooled) if normalize else pooled
 
 

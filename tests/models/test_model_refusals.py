@@ -39,7 +39,7 @@ def change(path, **fields):
     ("field", "value", "part"),
     [
         ("model_type", "nomic_bert", "nomic_bert"),
-        ("model_type", "roberta", "roberta"),
+        ("model_type", "deberta-v2", "deberta-v2"),
         ("model_type", None, "model_type None"),
         ("position_embedding_type", "relative_key", "relative_key"),
         ("hidden_act", "relu", "relu"),

@@ -11,7 +11,7 @@ import pytest
 import tiny_bert
 
 from closecall.errors import ModelError, UnknownNameError, UsageError
-from closecall.models import store
+from closecall.models import store, verifying
 from closecall.models.compiler import Naming, compile_folder
 
 
@@ -41,10 +41,10 @@ def test_add_then_find_list_and_verify(source):
         "all-MiniLM-L6-v2",
         "my-model",
     ]
-    checks = store.verify_model(added)
+    checks = verifying.verify_model(added)
     assert [check.path.name for check in checks] == ["model.onnx", "tokenizer.json"]
     assert all(check.ok and check.found == check.expected for check in checks)
-    assert len(store.verify_all()) == 4
+    assert len(verifying.verify_all()) == 4
     assert store.load_model(added.folder).card == added.card
 
 
@@ -60,13 +60,13 @@ def test_tampering_is_found_and_told(source):
     raw[len(raw) // 2] ^= 1
     model.graph.write_bytes(raw)
     (model.folder / "tokenizer.json").unlink()
-    graph, tokenizer = store.verify_model(model)
+    graph, tokenizer = verifying.verify_model(model)
     assert not graph.ok
     assert graph.expected in graph.problem
     assert graph.found in graph.problem
     assert not tokenizer.ok
     assert "no such file" in tokenizer.problem
-    assert sum(not check.ok for check in store.verify_all()) == 2
+    assert sum(not check.ok for check in verifying.verify_all()) == 2
 
 
 def test_a_broken_card_hides_no_other_model(source):
@@ -76,7 +76,7 @@ def test_a_broken_card_hides_no_other_model(source):
     listing = store.list_models()
     assert [model.card.name for model in listing.models] == ["all-MiniLM-L6-v2", "good"]
     assert [broken.folder for broken in listing.broken] == [bad]
-    assert any(not check.ok and check.path.parent == bad for check in store.verify_all())
+    assert any(not check.ok and check.path.parent == bad for check in verifying.verify_all())
     with pytest.raises(ModelError, match=r"card\.toml"):
         store.find_model("bad")
 
@@ -120,7 +120,7 @@ def test_a_failure_keeps_what_was_there(source):
     with pytest.raises(ModelError):
         store.add_model(source, "tiny", force=True)
     assert store.find_model("tiny") == before
-    assert all(check.ok for check in store.verify_model(before))
+    assert all(check.ok for check in verifying.verify_model(before))
 
 
 def test_a_store_that_cannot_be_written(source, tmp_path, monkeypatch):
@@ -159,7 +159,7 @@ def test_compiling_reads_only(source):
 
 def test_the_bundled_files_are_those_of_the_card():
     model = store.find_model()
-    assert all(check.ok for check in store.verify_model(model))
+    assert all(check.ok for check in verifying.verify_model(model))
     assert model.graph.stat().st_size < 50_000_000
     for name in ("LICENSE", "NOTICE"):
         assert (model.folder / name).stat().st_size > 300
@@ -194,7 +194,7 @@ def test_a_replacement_that_fails_half_way_brings_the_old_model_back(source, mon
         with pytest.raises(KeyboardInterrupt):
             store.add_model(source, "tiny", storage="fp16", force=True)
     assert store.find_model("tiny") == before
-    assert all(check.ok for check in store.verify_model(before))
+    assert all(check.ok for check in verifying.verify_model(before))
     assert names(store.store_folder()) == ["tiny"]
 
 
@@ -302,7 +302,7 @@ def test_a_store_that_cannot_be_listed_stops_no_bundled_model(source, open_store
     kind, said = as_nobody(lambda: store.find_model("mine").card.name)
     assert kind == "UnknownNameError"
     assert f"{open_store}: cannot be read" in said
-    checks = as_nobody(lambda: [check.ok for check in store.verify_all()])
+    checks = as_nobody(lambda: [check.ok for check in verifying.verify_all()])
     assert checks == [True, True, False]
     kind, said = as_nobody(lambda: store.add_model(source, "mine", force=True).card.name)
     assert kind == "ModelError"

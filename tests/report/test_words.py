@@ -80,3 +80,12 @@ def test_visible_json_is_the_same_value_and_safe_to_print(value):
         text = visible_json(json.dumps(value, ensure_ascii=False, indent=indent))
         assert json.loads(text) == value
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200f\u202e\ud800-\udfff]", text)
+
+
+def test_each_kind_of_evidence_is_said_to_be_blind_to_its_own():
+    from closecall.report.words import BLIND, BLIND_JUDGE, BLIND_PAIR, blind
+
+    assert blind(["embed_answer_similarity", "token_f1"]) == BLIND
+    assert blind(["cross_encoder:model=/m"]) == BLIND_PAIR
+    assert blind(["fitted_judge", "bleu"]) == f"{BLIND_JUDGE} {BLIND}"
+    assert blind([]) == BLIND

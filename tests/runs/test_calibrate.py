@@ -68,10 +68,21 @@ def test_rows_without_a_label_are_counted_and_not_embedded(calibration):
         (rows(), {"slices": ["input"], "keep_texts": False}, UsageError, "input are texts"),
         (rows(sampling="active"), {}, DataError, "120 of 120 labels say sampling: active"),
         (rows(sampling="active"), {"leave_out_active": True}, DataError, "all 120 labels were"),
+        (rows(annotator="closecall stress"), {}, DataError, "120 of 120 labels are of answers"),
         (rows(sampling="by hand"), {}, DataError, "sampling: expected random or active"),
         (rows(question="Which?"), {}, DatasetError, "could both be the input"),
     ],
-    ids=["unlabelled", "group", "slice", "texts", "active", "only-active", "bad", "two-readings"],
+    ids=[
+        "unlabelled",
+        "group",
+        "slice",
+        "texts",
+        "active",
+        "only-active",
+        "made-up",
+        "bad",
+        "two-readings",
+    ],
 )
 def test_what_cannot_be_used_is_refused_before_a_text_is_embedded(cases, options, error, said):
     embedder = HashEmbedder()

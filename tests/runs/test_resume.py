@@ -7,7 +7,8 @@ import pytest
 from closecall import AnswerSimilarity
 from closecall.errors import ConfigurationError, RunFolderError
 from closecall.metrics.pooled import SemanticSimilarity
-from closecall.runs.evaluate import evaluate, resume
+from closecall.runs.evaluate import evaluate
+from closecall.runs.resuming import resume
 from closecall.runs.stored import load_run
 from closecall.runs.values import result_id
 from closecall.testing import HashEmbedder

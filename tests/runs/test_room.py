@@ -80,9 +80,10 @@ def test_room_for_the_longest_ids_means_the_cases_are_not_read_again(tmp_path):
             type(self).times += 1
             return super().__iter__()
 
+    from closecall.datasets import cases_from
     from closecall.runs import evaluate as module
 
-    given, read = Once(module.cases_from(rows())), module.read_cases
+    given, read = Once(cases_from(rows())), module.read_cases
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "read_cases", lambda *a: (given, read(*a)[1]))
         evaluate(rows(), embedder=HashEmbedder(), aef=tmp_path / "run", cache=False)

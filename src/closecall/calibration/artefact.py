@@ -20,6 +20,7 @@ from closecall.calibration.evidence.probability import BetaMap, PlattMap
 from closecall.calibration.evidence.slices import SliceTable
 from closecall.calibration.evidence.slicing import Slicer
 from closecall.calibration.goals import Goal
+from closecall.calibration.head.judge import Judge
 from closecall.calibration.labels.agreement import Agreement
 from closecall.calibration.labels.audit import Conflict, LabelAudit
 from closecall.calibration.records import Counts, Cutoff, Interval, TwoCutoffs
@@ -84,9 +85,10 @@ class DataFacts(msgspec.Struct, frozen=True, kw_only=True):
     ``digest`` is that of the cases of the whole file. ``used`` rows chose the cutoff: so many
     ``accepts`` and ``rejects``, in ``groups`` groups (None where every row is on its own);
     ``locked`` ones only tested it. These, ``unlabelled``, ``merged``, ``unmeasured`` (labelled,
-    without a score, by reason) and those of ``conflicts`` are all ``rows``. For ``attributed`` of
-    the pairs of ``agreement`` two annotators are named. ``joined`` groups shared an item with
-    another and count as one with it.
+    without a score, by reason), those of ``conflicts`` and those of ``Sample.trained`` are all
+    ``rows``. For ``attributed`` of the pairs of ``agreement`` two annotators are named. ``joined``
+    groups shared an item with another and count as one with it. ``made_up`` labels are of answers
+    that ``closecall stress`` edited.
     """
 
     name: str
@@ -108,18 +110,20 @@ class DataFacts(msgspec.Struct, frozen=True, kw_only=True):
     noise_floor: float | None
     attributed: int = 0
     joined: int = 0
+    made_up: int = 0
 
 
 Probability: TypeAlias = PlattMap | BetaMap
 
 
-class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+class Calibration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything a calibration found, with the identity of what it may be used with.
 
     ``tried`` counts the calibrations on these very labels, this one included. ``embedder`` is the
     name the embedder was asked for by. Of the optional parts: ``held_out`` is None when the
     labels are too few to split; ``locked`` when they are too few to set a third aside, or it was
-    not wanted; ``probability`` when scores do not rise with acceptance.
+    not wanted; ``probability`` when scores do not rise with acceptance. ``judge`` is there where
+    the metric is a head that was fitted to labels of this very file.
     """
 
     schema: str
@@ -147,12 +151,18 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
     slicer: Slicer
     canaries: CanaryRecord
     sample: Sample
+    judge: Judge | None = None
 
     def __repr__(self) -> str:
         return (
             f"Calibration({self.metric.id} by {self.embedder}, made {self.created} of "
             f"{self.data.used} labels,\n  {self.rule!r})"
         )
+
+    @property
+    def approximate(self) -> bool:
+        """Whether labels that chose the cutoff had a part in fitting the metric."""
+        return self.judge is not None and self.judge.approximate
 
     @property
     def accept_cutoff(self) -> Cutoff:

@@ -33,10 +33,18 @@ from closecall.calibration.evidence.slices import slice_table
 from closecall.calibration.evidence.slicing import Slicer
 from closecall.calibration.goals import Goal, Rule
 from closecall.calibration.groups import clusters
+from closecall.calibration.head.judge import Judged
+from closecall.calibration.head.promise import approximate
 from closecall.calibration.inputs import Bools, Labelled
 from closecall.calibration.labels.agreement import Agreement, noise_floor
 from closecall.calibration.labels.audit import label_audit
-from closecall.calibration.labels.label_facts import LabelFacts, refuse_active, warn_active
+from closecall.calibration.labels.label_facts import (
+    LabelFacts,
+    refuse_active,
+    refuse_made_up,
+    warn_active,
+    warn_made_up,
+)
 from closecall.calibration.labels.rows import LabelledRows
 from closecall.calibration.records import (
     Certificate,
@@ -69,7 +77,8 @@ PERCENT = 100.0
 class Material:
     """Labelled rows, with what they were measured by.
 
-    ``slices`` has one mapping a row.
+    ``slices`` has one mapping a row. ``judged`` is there where the metric was fitted to these
+    rows, whose scores are then its own; ``aside`` marks those it was not allowed to see.
     """
 
     rows: LabelledRows
@@ -83,6 +92,15 @@ class Material:
     window: str
     instrument: Instrument
     canaries: CanaryRecord
+    judged: Judged | None = None
+    aside: Bools | None = None
+
+    def rule(self, data: Labelled, goal: Goal) -> Rule | Infeasible:
+        """Return what the goal makes of some of the rows, and what that is worth."""
+        found = goal.fit(data)
+        if self.judged is None or not self.judged.judge.approximate:
+            return found
+        return found if isinstance(found, Infeasible) else approximate(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +131,8 @@ def build(
     Raises
     ------
     DataError
-        A promise is asked of labels that were picked by score, or there are no labels.
+        A promise is asked of labels that were picked by score or made by ``closecall stress``, or
+        there are no labels.
     """
     history = history or History()
     if not material.rows.rows:
@@ -122,6 +141,7 @@ def build(
         )
     if goal.promises:
         refuse_active(material.facts)
+        refuse_made_up(material.facts)
         _refuse_own_rows(material)
     if not keep_texts:
         cases = material.rows.cases
@@ -157,6 +177,10 @@ def _fitted(
     second try is made with more rows.
     """
     nothing = np.zeros(len(data.scores), dtype=np.bool_)
+    if material.judged is not None:
+        # What the judge has not seen was settled before it was fitted.
+        unseen = nothing if material.aside is None else material.aside
+        return unseen, material.rule(part(data, ~unseen & ~material.judged.trained), goal)
     names = [row.group for row in material.rows.rows]
     aside = lock(names, data.accept, seed=goal.seed) if history.lock else None
     if aside is None:
@@ -187,8 +211,10 @@ class _Parts:
 def _whole(parts: _Parts, created: str, *, keep_texts: bool) -> Calibration:
     material, goal, rule = parts.material, parts.goal, parts.rule
     everything, aside, history = parts.everything, parts.aside, parts.history
-    data, rows = part(everything, ~aside), material.rows.rows
-    used = np.flatnonzero(~aside).tolist()
+    judged = material.judged
+    chose = ~aside if judged is None else ~aside & ~judged.trained
+    data, rows = part(everything, chose), material.rows.rows
+    used = np.flatnonzero(chose).tolist()
     curve = curve_of(data)
     ranked = separation(
         curve,
@@ -240,7 +266,7 @@ def _whole(parts: _Parts, created: str, *, keep_texts: bool) -> Calibration:
             rule,
             material.rows.conflicts,
         ),
-        data=_facts(material, everything, aside, agreed, first),
+        data=_facts(parts, chose, agreed, first),
         cautions=cautions(
             curve,
             rule,
@@ -250,7 +276,7 @@ def _whole(parts: _Parts, created: str, *, keep_texts: bool) -> Calibration:
                 slices=table,
                 agreement=agreed,
                 conflicts=len(material.rows.conflicts),
-                active=warn_active(material.facts),
+                active=_not_drawn(material.facts),
                 truncated=sum(row.truncated for row in material.rows.rows),
                 tried=history.tried,
                 looks=goal.looks if goal.promises and goal.guarantee != "average" else None,
@@ -262,7 +288,15 @@ def _whole(parts: _Parts, created: str, *, keep_texts: bool) -> Calibration:
         tried=history.tried,
         slicer=material.slicer,
         canaries=material.canaries,
-        sample=sample_of(material.rows, everything, material.slices, aside, texts=keep_texts),
+        sample=sample_of(
+            material.rows,
+            everything,
+            material.slices,
+            aside,
+            texts=keep_texts,
+            trained=None if judged is None else judged.trained,
+        ),
+        judge=None if judged is None else judged.judge,
     )
 
 
@@ -273,6 +307,12 @@ def _clusters(data: Labelled, cutoff: Cutoff, errors: Errors) -> Clusters | None
     taken = data.scores >= cutoff.value
     wrong, at_risk = (~taken, data.accept) if errors == "false_rejects" else (taken, ~data.accept)
     return clusters(wrong[at_risk], data.groups[at_risk])
+
+
+def _not_drawn(facts: LabelFacts) -> str | None:
+    """Return what is to be said of labels that are no random sample, None of others."""
+    told = [said for said in (warn_active(facts), warn_made_up(facts)) if said is not None]
+    return "; ".join(told) or None
 
 
 def _scale(metric: MetricSpec, data: Labelled) -> float:
@@ -338,10 +378,8 @@ def _tested(parts: _Parts) -> LockedTest | None:
     )
 
 
-def _facts(
-    material: Material, data: Labelled, aside: Bools, agreed: Agreement | None, cutoff: Cutoff
-) -> DataFacts:
-    rows, used = material.rows, ~aside
+def _facts(parts: _Parts, used: Bools, agreed: Agreement | None, cutoff: Cutoff) -> DataFacts:
+    material, data, rows = parts.material, parts.everything, parts.material.rows
     kept = cutoff.counts
     floor = None
     if agreed is not None:
@@ -356,12 +394,13 @@ def _facts(
         rejects=int(np.count_nonzero(~data.accept & used)),
         groups=None if data.groups is None else units(data, used),
         grouped_by=rows.grouped_by,
-        locked=int(np.count_nonzero(aside)),
+        locked=int(np.count_nonzero(parts.aside)),
         merged=rows.merged,
         conflicts=rows.conflicts,
         unmeasured=dict(rows.unmeasured),
         truncated=sum(row.truncated for row in material.rows.rows),
         active=material.facts.active,
+        made_up=material.facts.made_up,
         agreement=agreed,
         noise_floor=floor,
         attributed=rows.attributed,

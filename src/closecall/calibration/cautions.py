@@ -80,8 +80,8 @@ CAUTIONS: dict[str, Meaning] = {
         "a system answers that has no labels", "label some of its answers and calibrate again"
     ),
     "W12": Meaning(
-        "labels were picked by score, so they are no random sample",
-        "label some picked at random, or leave these out: --leave-out-active",
+        "labels were picked by score or made by closecall stress, so they are no random sample",
+        "label some picked at random; --leave-out-active leaves out those picked by score",
     ),
     "W13": Meaning(
         "some texts were longer than the model reads", "read them in pieces: --window chunk"
@@ -120,9 +120,9 @@ class Caution(msgspec.Struct, frozen=True, kw_only=True):
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     """What the cautions of a calibration are drawn from, besides the rule and its curve.
 
-    ``active`` says what is to be said of labels picked by score, ``scale`` how wide the metric's
-    scale is. ``looks`` is None where nothing is promised that could be divided among looks.
-    ``clusters`` are those of the class that ``errors`` are about.
+    ``active`` says what is to be said of labels that are no random sample, ``scale`` how wide the
+    metric's scale is. ``looks`` is None where nothing is promised that could be divided among
+    looks. ``clusters`` are those of the class that ``errors`` are about.
     """
 
     separation: Separation

@@ -59,6 +59,8 @@ class Reason(StrEnum):
     """Even with no error at all the labels are too few to back the promise."""
     ACCEPTS_NOBODY = "accepts_nobody"
     """The only rule that qualifies accepts no response at all."""
+    NO_JUDGE = "no_judge"
+    """Too few labels to fit a judge, or it is no better than a score that needs none."""
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):

@@ -49,13 +49,14 @@ class StoredTexts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     context: tuple[str, ...] = ()
 
 
-class Sample(msgspec.Struct, frozen=True, kw_only=True):
+class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The labelled rows, in the order of the file.
 
     ``places`` are where they stood, such as ``labels.csv:12``, empty where that is not known.
     ``accept`` is one character a row, ``a`` or ``r``. ``groups`` names the group of each row.
     ``lengths`` are those of the responses, in characters. ``locked`` numbers the rows that only
-    tested the cutoff. ``texts`` is None where they were not kept.
+    tested the cutoff, ``trained`` those that only trained the metric. ``texts`` is None where they
+    were not kept.
     """
 
     ids: tuple[str, ...]
@@ -68,6 +69,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     slices: dict[str, SliceColumn]
     locked: tuple[int, ...]
     texts: tuple[StoredTexts, ...] | None
+    trained: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         n = len(self.ids)
@@ -80,10 +82,10 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"sample: the columns are not all of {n} rows")
         if set(self.accept) - {ACCEPT, REJECT}:
             raise ValueError("sample.accept: allowed are the characters a and r")
-        if any(not 0 <= row < n for row in self.locked):
-            raise ValueError(f"sample.locked: rows are numbered from 0 to {n - 1}")
-        if any(row <= before for before, row in pairwise(self.locked)):
-            raise ValueError("sample.locked: each row once, in order")
+        for name in ("locked", "trained"):
+            _check_numbers(name, getattr(self, name), n)
+        if not set(self.locked).isdisjoint(self.trained):
+            raise ValueError("sample.trained: a row that was set aside trained nothing")
         if not all(map(math.isfinite, self.scores)):
             raise ValueError("sample.scores: every score is finite")
         for name in ("lengths", "references"):
@@ -108,9 +110,21 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         )
         if locked is None:
             return data
-        aside = np.zeros(len(data.scores), dtype=np.bool_)
-        aside[list(self.locked)] = True
+        aside = self.marked(self.locked)
         return part(data, aside if locked else ~aside)
+
+    def marked(self, rows: tuple[int, ...]) -> Bools:
+        """Return (n,) which rows have these numbers."""
+        found = np.zeros(len(self.ids), dtype=np.bool_)
+        found[list(rows)] = True
+        return found
+
+
+def _check_numbers(name: str, rows: Sequence[int], n: int) -> None:
+    if any(not 0 <= row < n for row in rows):
+        raise ValueError(f"sample.{name}: rows are numbered from 0 to {n - 1}")
+    if any(row <= before for before, row in pairwise(rows)):
+        raise ValueError(f"sample.{name}: each row once, in order")
 
 
 def sample_of(
@@ -120,6 +134,7 @@ def sample_of(
     locked: Bools,
     *,
     texts: bool,
+    trained: Bools | None = None,
 ) -> Sample:
     """Return the columns of these rows; ``data`` holds the same rows as arrays.
 
@@ -148,6 +163,7 @@ def sample_of(
         slices=_columns(slices),
         locked=tuple(np.flatnonzero(locked).tolist()),
         texts=stored if texts else None,
+        trained=() if trained is None else tuple(np.flatnonzero(trained).tolist()),
     )
 
 

@@ -72,7 +72,9 @@ def load_calibration(path: str | os.PathLike[str]) -> Calibration:
 
     Notes
     -----
-    The cutoff is chosen again from the stored labels, O(n log n); see ``trust``.
+    The cutoff is chosen again from the stored labels, O(n log n); see ``trust``. A judge's head is
+    not fitted again, since a file holds no features: its numbers are checked against their ranges
+    and the rest of the file, so whoever makes a file chooses what its judge says.
     """
     place = Path(path)
     try:

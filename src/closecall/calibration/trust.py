@@ -22,9 +22,12 @@ from closecall.calibration.drift.canary_record import CanaryRecord
 from closecall.calibration.drift.canary_vectors import length, pair_scores
 from closecall.calibration.evidence.close_calls import close_calls
 from closecall.calibration.evidence.locked import measure_locked
+from closecall.calibration.head.checks import judge_flaws
+from closecall.calibration.head.promise import approximate
 from closecall.calibration.inputs import Labelled
 from closecall.calibration.records import Infeasible
 from closecall.calibration.sample import part, units
+from closecall.metrics.fitted.head import NAME
 
 LONGEST_NAME = 4096
 """Characters of a metric's or an embedder's name; a path is no longer."""
@@ -54,15 +57,16 @@ def flaws(calibration: Calibration) -> Iterator[str]:
         yield "window: is not that of the instrument in the file"
     # As they stand in the file: what chose the cutoff had these very scores.
     rows = made.sample.labelled(None)
-    aside = np.zeros(len(rows.scores), dtype=np.bool_)
-    aside[list(made.sample.locked)] = True
-    used, tested = part(rows, ~aside), part(rows, aside)
+    sample = made.sample
+    aside, trained = sample.marked(sample.locked), sample.marked(sample.trained)
+    used, tested = part(rows, ~aside & ~trained), part(rows, aside)
     yield from _counts(made, used, tested)
+    yield from _judge(made, used)
     found = made.goal.fit(used)
     if isinstance(found, Infeasible):
         yield f"rule: the labels in the file give no cutoff for its goal: {found.message}"
         return
-    yield from _unlike("rule", made.rule, found)
+    yield from _unlike("rule", made.rule, approximate(found) if made.approximate else found)
     # Last digits of a cutoff differ between machines; what follows is compared for the stored one.
     noise = made.close_calls[0].noise if made.close_calls else 0.0
     yield from _unlike("close_calls", made.close_calls, close_calls(used, made.rule, noise))
@@ -112,6 +116,14 @@ def _counts(made: Calibration, used: Labelled, tested: Labelled) -> Iterator[str
             yield f"data.{name}: says {said}, and the rows in the file are {found}"
     if (made.locked is None) != (not made.sample.locked):
         yield "locked: the test and the rows that were set aside for it do not go together"
+
+
+def _judge(made: Calibration, used: Labelled) -> Iterator[str]:
+    """Compare a judge with the metric, the rows and the goal."""
+    if made.judge is not None:
+        yield from judge_flaws(made, made.judge, used)
+    elif made.metric.name == NAME or made.sample.trained:
+        yield "judge: is missing, though the metric is one that is fitted to labels"
 
 
 def _canaries(record: CanaryRecord) -> Iterator[str]:

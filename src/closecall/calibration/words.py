@@ -37,10 +37,13 @@ def promises_words(goal: Goal) -> str:
     )
 
 
-def goal_words(goal: Goal) -> str:
-    """Return what the cutoff is for, in a few words."""
+def goal_words(goal: Goal, *, approximate: bool = False) -> str:
+    """Return what the cutoff is for, in a few words.
+
+    ``approximate`` where the metric was fitted to labels that chose the cutoff.
+    """
     if goal.promises:
-        return f"{promises_words(goal)}, {_firmness(goal)}"
+        return f"{promises_words(goal)}, {_firmness(goal, approximate)}"
     if goal.costs is not None:
         costs = goal.costs
         base = "" if costs.base_rate is None else f", {limit(costs.base_rate)} of answers good"
@@ -51,11 +54,12 @@ def goal_words(goal: Goal) -> str:
     return f"the best {OBJECTIVES.get(goal.objective or '', goal.objective)}"
 
 
-def _firmness(goal: Goal) -> str:
+def _firmness(goal: Goal, approximate: bool) -> str:  # noqa: FBT001 - private
     if goal.guarantee == "average":
         return "on average over calibrations"
     sure = f"confidence {limit(goal.confidence)}"
-    return f"at {sure}" if goal.guarantee == "exact" else f"aimed at {sure}, not proved"
+    exact = goal.guarantee == "exact" and not approximate
+    return f"at {sure}" if exact else f"aimed at {sure}, not proved"
 
 
 def evidence_words(evidence: Certificate | Optimum) -> str:

@@ -10,6 +10,7 @@ import errno
 import io
 import os
 import sys
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -20,18 +21,23 @@ from closecall.cli.options import HELP_NAMES
 from closecall.cli.pipes import may_close
 from closecall.cli.say import say
 from closecall.errors import ClosecallError
+from closecall.offline import offline, sealed
 
 COMMANDS = {
     "score": "Score one pair of texts.",
     "eval": "Score a file of cases and say which are close enough.",
     "calibrate": "Choose a cutoff from your labels, and say how wrong it is.",
+    "stress": "Count which made-up wrong answers get through.",
+    "check-gates": "Say whether the gates would stop bad answers.",
     "plan": "Say how many labels a promise needs, and which come next.",
     "compare-cutoffs": "Say which of two calibrations decides better.",
     "compare-models": "Say which of two embedders or metrics accepts more.",
+    "runs": "List the runs kept, show one, remove old ones.",
     "verify": "Check a run folder from end to end.",
     "demo": "See it work on a packaged set of labelled answers.",
-    "models": "List, inspect, add and verify local models.",
+    "models": "List, fetch, carry, add and verify local models.",
     "cache": "Look at the cache of vectors, prune or clear it.",
+    "cassette": "Look at recordings, compare, prune or verify them.",
     "doctor": "Check this installation.",
     "completion": "Print the completion script for your shell.",
 }
@@ -151,7 +157,8 @@ def _streams_are_there() -> None:
 
 def _run(args: list[str] | None) -> int:
     try:
-        result: Any = cli.main(args=args, prog_name="closecall", standalone_mode=False)
+        with sealed() if offline() else nullcontext():
+            result: Any = cli.main(args=args, prog_name="closecall", standalone_mode=False)
     except SystemExit as done:  # how click ends a completion
         result = done.code
     return result if isinstance(result, int) else 0

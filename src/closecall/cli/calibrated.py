@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from closecall.calibration.artefact import Calibration, DataFacts
     from closecall.calibration.goals import Goal
     from closecall.calibration.records import Infeasible
-    from closecall.runs.calibrate import Refreshed
+    from closecall.runs.refresh import Refreshed
 
 
 def conclude(

@@ -34,7 +34,7 @@ def command(save: str | None) -> None:
     with as_file(source) as path:
         if save is not None:
             _save(path, Path(save))
-        run = evaluate(path, "embed_answer_similarity", "minilm", cache=False)
+        run = evaluate(path, "embed_answer_similarity", "minilm", cache=False, guards="off")
     seconds = time.perf_counter() - started
     counts = run.metrics[0].labelled
     if counts is None:
@@ -66,6 +66,13 @@ def command(save: str | None) -> None:
     for kind in kinds:
         verdict = "right" if kind.right else "wrong"
         say(f"  {kind.name:<16} {verdict}  {kind.accepted:>3} / {kind.total:<3}  {kind.mean:5.1f}")
+    held = _held(run)
+    say("")
+    _paragraph(
+        f"Guards for numbers, negation, names, quantifiers and antonyms look at what the cutoff "
+        f"accepts. In closecall eval they leave {rate(held.wrong, counts.false_accepts)} of those "
+        f"false accepts unsure, and {rate(held.right, counts.true_accepts)} of the right answers."
+    )
     _example("A wrong answer it let through", _extreme(run, accepted=True))
     _example("A right answer it turned away", _extreme(run, accepted=False))
     say("")
@@ -130,6 +137,25 @@ def _kinds(run: Run) -> Iterator[Kind]:
             len(found),
             sum(value for _, value in found) / len(found),
         )
+
+
+class Held(NamedTuple):
+    """How many accepted answers the guards would leave unsure."""
+
+    wrong: int
+    right: int
+
+
+def _held(run: Run) -> Held:
+    from closecall.metrics.guards.policy import DEFAULT_POLICY
+    from closecall.records import Label, State
+
+    found = dict.fromkeys(Label, 0)
+    for row in run:
+        accepted = row.results[0].state is State.PASSED
+        if accepted and row.case.label is not None and DEFAULT_POLICY.check(row.case):
+            found[row.case.label] += 1
+    return Held(found[Label.REJECT], found[Label.ACCEPT])
 
 
 def _extreme(run: Run, *, accepted: bool) -> tuple[Case, float] | None:

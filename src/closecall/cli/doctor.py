@@ -42,18 +42,43 @@ class Check(NamedTuple):
 
 @click.command("doctor", epilog="Example: closecall doctor --json")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-def command(as_json: bool) -> int:
+@click.option(
+    "--offline",
+    is_flag=True,
+    help="Show that nothing here needs the network: check it all with every connection refused.",
+)
+def command(as_json: bool, offline: bool) -> int:
     """Check versions, the bundled model, a real embedding, the folders written to, no network.
+
+    Where AI_INFERENCE_PROVIDER selects a provider, it is asked for one short embedding, and what
+    answers is shown: address, model, deployment, width; never the key.
 
     Exits with 0 when everything works and 3 when something does not.
     """
-    checks = [_guarded(name, check) for name, check in CHECKS.items()]
+    checks = list(_offline() if offline else _all())
     if as_json:
         say_json([check._asdict() for check in checks])
     else:
         for check in checks:
             say(f"{'ok ' if check.ok else 'BAD'} {check.name:<16} {check.found}")
     return 0 if all(check.ok for check in checks) else 3
+
+
+def _all() -> Iterator[Check]:
+    for name, check in CHECKS.items():
+        yield _guarded(name, check)
+
+
+def _offline() -> Iterator[Check]:
+    """Make every check without a network, and say who tried to use it."""
+    from closecall.offline import sealed
+
+    with sealed("closecall doctor --offline refuses every connection") as tried:
+        yield from _all()
+    told = ", ".join(dict.fromkeys(tried))
+    yield Check(
+        "offline", ok=not tried, found=f"tried to reach {told}" if tried else "no connection tried"
+    )
 
 
 def _guarded(name: str, check: Callable[[], str]) -> Check:
@@ -71,10 +96,10 @@ def _versions() -> str:
 
 
 def _bundled() -> str:
-    from closecall.models import store
+    from closecall.models import store, verifying
 
     model = store.find_model()
-    bad = [check for check in store.verify_model(model) if not check.ok]
+    bad = [check for check in verifying.verify_model(model) if not check.ok]
     if bad:
         raise RuntimeError(f"{bad[0].path}: {bad[0].problem}; install closecall again")
     return f"{model.card.name}: {len(model.card.files)} files as recorded, in {model.folder}"
@@ -126,11 +151,11 @@ def _cache() -> str:
 
 
 def _models() -> str:
-    from closecall.models import store
+    from closecall.models import store, verifying
 
     folder = store.store_folder()
     _writable(folder)
-    bad = [check for check in store.verify_all() if not check.ok]
+    bad = [check for check in verifying.verify_all() if not check.ok]
     if bad:
         raise RuntimeError(f"{bad[0].model}: {bad[0].problem}")
     return str(folder)
@@ -157,9 +182,33 @@ def _writable(folder: Path) -> None:
 
 
 def _provider() -> str:
-    from closecall.embedders.registry import load_embedder
+    from closecall.embedders.registry import DEFAULT, chosen_name, load_embedder
 
-    return f"{load_embedder().instrument.model}, embedded on this machine"
+    if chosen_name(None) == DEFAULT:
+        return f"{load_embedder().instrument.model}, embedded on this machine"
+    return _remote()
+
+
+def _remote() -> str:
+    """Return what answers at the provider the environment selects."""
+    from closecall.embedders.registry import load_embedder
+    from closecall.embedders.remote.embedder import RemoteEmbedder
+
+    embedder = load_embedder()
+    if not isinstance(embedder, RemoteEmbedder):
+        raise TypeError(f"{type(embedder).__name__} is no provider's embedder")
+    found = embedder.probe()
+    embedder.close()
+    facts = [
+        f"{found.provider}: POST {found.host}{found.path}",
+        f"api-version {found.api_version}" if found.api_version else "",
+        f"deployment {found.deployment}" if found.deployment else "",
+        f"model {found.model}",
+        f"the server calls it {found.server_model}" if found.server_model else "",
+        f"{found.dims} dims",
+        f"{found.latency_s:.2f} s",
+    ]
+    return ", ".join(fact for fact in facts if fact)
 
 
 CHECKS: dict[str, Callable[[], str]] = {

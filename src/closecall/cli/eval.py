@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from closecall.cli.options import cutoffs, embedder_options, pairs, typed_window
+from closecall.cli.live_options import cassette_of, live_options, subject_plan, told
+from closecall.cli.options import (
+    cutoffs,
+    embedder_options,
+    guards_option,
+    pairs,
+    typed_window,
+)
 from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
 from closecall.cli.progress import Progress
@@ -24,6 +31,7 @@ Examples:
   closecall eval answers.csv --map response=bot_answer --cutoff embed_answer_similarity=62
   closecall eval answers.jsonl --format json -o report.json
   closecall eval answers.jsonl --calibration cutoff.json
+  closecall eval answers.jsonl --calibration cheap.json --calibration strong.json --cascade
   closecall eval --resume .closecall/runs/run-20260314T090000Z-1f2e3d4c
 
 \b
@@ -42,6 +50,15 @@ BELONG_TO_RUN = frozenset(
         "cutoff",
         "calibration",
         "uncalibrated",
+        "guards",
+        "cascade",
+        "judges",
+        "endpoint",
+        "model",
+        "system_prompt_file",
+        "temperature",
+        "max_tokens",
+        "subject_command",
         "embedder",
         "window",
         "mapping",
@@ -89,6 +106,14 @@ BELONG_TO_RUN = frozenset(
     help="Use the cutoff although it was fitted with another embedder or metric version; the run "
     "then says UNCALIBRATED and never exits with 0.",
 )
+@click.option(
+    "--cascade",
+    is_flag=True,
+    help="The calibrations decide one after another, in the order given, the cheap one first: "
+    "what one leaves unsure between its two cutoffs, or a guard holds back, moves on.",
+)
+@guards_option
+@live_options
 @embedder_options
 @click.option(
     "--map",
@@ -213,22 +238,33 @@ def _run(file: Path | None, resume: Path | None, options: dict[str, Any]) -> Run
         "cache": options["cache_dir"] or not options["no_cache"],
         "on_notice": lambda text: say(f"closecall: {text}", err=True),
     }
-    with Progress(quiet=options["quiet"]) as progress:
-        common["progress"] = progress
+    plan, judges = subject_plan(options), list(options["judges"]) or None
+    scenario = options["name"] or (resume or file or Path("default")).stem
+    with (
+        Progress(quiet=options["quiet"]) as progress,
+        cassette_of(options, scenario) as cassette,
+    ):
+        common |= {"progress": progress, "cassette": cassette}
         run_id = runs.new_run_id()
         if place is None and not options["no_aef"]:
             place = _default_place(run_id)
         before = _written(place)
         try:
             if resume is not None:
-                return runs.resume(resume, **common)
-            return runs.evaluate(
+                from closecall.runs.resuming import resume as go_on
+
+                return go_on(resume, **common)
+            run = runs.evaluate(
                 str(file),
                 list(options["names"]) or None,
                 options["embedder"],
                 cutoffs=cutoffs(options["cutoff"], options["names"] or (runs.DEFAULT_METRIC,)),
                 calibration=list(options["calibration"]) or None,
                 uncalibrated=options["uncalibrated"],
+                guards=options["guards"],
+                cascade=options["cascade"],
+                judge=judges,
+                answers=plan,
                 window=typed_window(click.get_current_context()),
                 mapping=pairs(options["mapping"], "--map", "FIELD=COLUMN") or None,
                 on_bad_row=options["on_bad_row"],
@@ -248,6 +284,9 @@ def _run(file: Path | None, resume: Path | None, options: dict[str, Any]) -> Run
             if _written(place) > before:
                 _say_how_to_go_on(place)
             raise
+        if cassette is not None and not options["quiet"]:
+            say(f"closecall: {told(cassette, replay=options['replay'] is not None)}", err=True)
+        return run
 
 
 def _written(place: Path | None) -> int:

@@ -1,4 +1,4 @@
-"""``closecall models``: the models on this machine."""
+"""``closecall models``: the models on this machine, and how they get here."""
 
 from __future__ import annotations
 
@@ -7,43 +7,61 @@ from typing import Any
 
 import click
 
+from closecall.cli.distil import command as distil
+from closecall.cli.distil import static_facts
+from closecall.cli.isotropy import command as isotropy
+from closecall.cli.models_carry import bundle, remove, unbundle
+from closecall.cli.models_pull import known, pull, used_as
 from closecall.cli.options import HELP_NAMES
+from closecall.cli.parity import command as parity
 from closecall.cli.say import say, say_json
 
 EXAMPLES = """\b
 Examples:
   closecall models list
+  closecall models known
+  closecall models pull bge-small-en-v1.5
+  closecall models bundle bge-small-en-v1.5
   closecall models info minilm
   closecall models add ./bge-small-en-v1.5 --storage fp16
   closecall models verify
+  closecall models isotropy answers.jsonl -o answers.isotropy.json
+  closecall models distil -o minilm-static
 """
 
 
 @click.group("models", context_settings=HELP_NAMES, epilog=EXAMPLES)
 def command() -> None:
-    """List, inspect, add and verify local models. Nothing is downloaded."""
+    """List, inspect, add, fetch, carry and verify local models. Only pull uses the network."""
+
+
+for subcommand in (isotropy, distil, known, pull, bundle, unbundle, remove):
+    command.add_command(subcommand)
+command.add_command(parity)
 
 
 @command.command("list", epilog="Example: closecall models list --json")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def list_(as_json: bool) -> None:
-    """List every model on this machine."""
+    """List every model on this machine; 'closecall models known' lists those that may be had."""
     import msgspec
 
     from closecall.models import store
+    from closecall.models.published import list_published
 
     listing = store.list_models()
+    found = [list_published(root) for _, root in store.places()]
+    published = [one for some, _ in found for one in some]
     if as_json:
-        say_json(
-            [
-                {
-                    **msgspec.to_builtins(model.card),
-                    "place": model.place,
-                    "folder": str(model.folder),
-                }
-                for model in listing.models
-            ]
-        )
+        models: list[dict[str, Any]] = [
+            {**msgspec.to_builtins(model.card), "place": model.place, "folder": str(model.folder)}
+            for model in listing.models
+        ]
+        models += [
+            {**msgspec.to_builtins(one.model), "place": "published", "folder": str(one.folder)}
+            for one in published
+        ]
+        say_json(models)
     else:
         for model in listing.models:
             card = model.card
@@ -52,9 +70,17 @@ def list_(as_json: bool) -> None:
                 f"{names:<36} {card.dims:>5} dims  {card.max_tokens:>5} tokens  "
                 f"{card.precision:<13} {model.place}"
             )
+        for one in published:
+            spec = used_as(one.model.name, one.folder)
+            how = f"--embedder {spec}" if spec else f"in {one.folder}"
+            say(f"{one.model.name:<36} as published: {how}")
         _say_where()
-    for broken in listing.broken:
-        say(f"closecall: {broken.problem}", err=True)
+    for problem in [*(broken.problem for broken in listing.broken), *_unread(found)]:
+        say(f"closecall: {problem}", err=True)
+
+
+def _unread(found: list[tuple[Any, list[tuple[Path, str]]]]) -> list[str]:
+    return [problem for _, broken in found for _, problem in broken]
 
 
 def _say_where() -> None:
@@ -72,13 +98,27 @@ def _say_where() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(name: str, as_json: bool) -> None:
     """Show what is known of the model NAME and the identity of its vectors."""
+    from closecall.embedders.registry import ISOTROPIC
+
+    facts = _isotropy(name) if name.partition(":")[0] == ISOTROPIC else _model(name)
+    if as_json:
+        say_json(facts)
+        return
+    for line in _lines(facts):
+        say(line)
+
+
+def _model(name: str) -> dict[str, Any]:
     import msgspec
 
-    from closecall.embedders.registry import load_embedder
+    from closecall.embedders.registry import STATIC, load_embedder
     from closecall.models import store
 
-    instrument = load_embedder(name).instrument
+    embedder = load_embedder(name)
+    instrument = embedder.instrument
     facts: dict[str, Any] = {"digest": instrument.digest, **msgspec.to_builtins(instrument)}
+    if instrument.kind == STATIC:
+        return {**static_facts(embedder), "instrument": facts}
     if not name.startswith("onnx:"):
         model = store.find_model(name)
         facts = {
@@ -86,11 +126,24 @@ def info(name: str, as_json: bool) -> None:
             "folder": str(model.folder),
             "instrument": facts,
         }
-    if as_json:
-        say_json(facts)
-        return
-    for line in _lines(facts):
-        say(line)
+    return facts
+
+
+def _isotropy(name: str) -> dict[str, Any]:
+    """Return what a fitted transform's file says, without its numbers, and what it makes."""
+    import msgspec
+
+    from closecall.embedders.isotropy.file import load_isotropy
+    from closecall.embedders.registry import load_embedder
+
+    path = name.partition(":")[2]
+    held = msgspec.to_builtins(load_isotropy(path)[0])
+    instrument = load_embedder(name, window=held["window"]).instrument
+    numbers = {"mean", "matrix", "instrument"}
+    return {
+        "transform": {key: value for key, value in held.items() if key not in numbers},
+        "instrument": {"digest": instrument.digest, **msgspec.to_builtins(instrument)},
+    }
 
 
 def _lines(value: dict[str, Any], indent: str = "") -> list[str]:
@@ -138,7 +191,10 @@ def add(
     prefix: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Compile a model FOLDER in sentence-transformers layout (BERT family) into the store."""
+    """Compile a model FOLDER in sentence-transformers layout into the store.
+
+    BERT, RoBERTa, XLM-RoBERTa, CamemBERT, MPNet and DistilBERT are known.
+    """
     from closecall.models import store
 
     prefixes = {}
@@ -156,9 +212,9 @@ def add(
 @click.argument("name", required=False)
 def verify(name: str | None) -> int:
     """Hash every file of every model (or of NAME) again and compare with its card."""
-    from closecall.models import store
+    from closecall.models import verifying
 
-    checks = store.verify_all() if name is None else store.verify_model(store.find_model(name))
+    checks = verifying.verify_all() if name is None else verifying.verify_named(name)
     for check in checks:
         say(f"{'ok ' if check.ok else 'BAD'} {check.model}: {check.path}")
         if not check.ok:

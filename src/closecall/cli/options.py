@@ -17,14 +17,51 @@ HELP_NAMES: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def _go_offline(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Keep this process off the network until the command has ended."""
+    if not wanted:
+        return
+    import os
+
+    from closecall.offline import VARIABLE, sealed
+
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = "1"
+    context.with_resource(sealed("--offline forbids the network"))
+
+    def restore() -> None:
+        if before is None:
+            os.environ.pop(VARIABLE, None)
+        else:
+            os.environ[VARIABLE] = before
+
+    context.call_on_close(restore)
+
+
+def offline_option(function: F) -> F:
+    """Add --offline."""
+    return click.option(
+        "--offline",
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=_go_offline,
+        help="Refuse any connection that leaves this machine, and say what wanted it; as "
+        "CLOSECALL_OFFLINE=1 does.",
+    )(function)
+
+
 def embedder_options(function: F) -> F:
-    """Add --embedder, --window and --threads."""
+    """Add --embedder, --window, --threads and --offline."""
     for option in reversed(
         (
             click.option(
                 "--embedder",
                 metavar="SPEC",
-                help="minilm (bundled, the default), the name of an added model, or onnx:FOLDER.",
+                help="minilm (bundled, the default), the name of a stored model, onnx:FOLDER, "
+                "st:FOLDER-OR-NAME, static:FOLDER, isotropic:FILE, or a provider: openai:MODEL, "
+                "azure:DEPLOYMENT, foundry:MODEL, bitdeer:MODEL, openai-compatible:MODEL, "
+                "ollama:MODEL.",
             ),
             click.option(
                 "--window",
@@ -39,10 +76,22 @@ def embedder_options(function: F) -> F:
                 type=click.IntRange(min=1),
                 help="Runs side by side.  [default: every core this process may use]",
             ),
+            offline_option,
         )
     ):
         function = option(function)
     return function
+
+
+def guards_option(function: F) -> F:
+    """Add --guards."""
+    return click.option(
+        "--guards",
+        metavar="POLICY",
+        help="What a guard (numbers, negation, names, quantifiers, antonyms) that finds a "
+        "difference to the references does to an answer that a cutoff accepts: unsure, reject or "
+        "off for all, or pairs such as numbers=reject,names=off.  [default: unsure]",
+    )(function)
 
 
 def typed_window(context: click.Context) -> str | None:

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from closecall.cli.options import embedder_options, typed_window
+from closecall.cli.options import embedder_options, guards_option, typed_window
 from closecall.cli.pipes import may_close
 from closecall.cli.say import say, say_json
 
@@ -35,6 +35,7 @@ Examples:
     help="Decide with this calibration; -m, --embedder and --window then default to its own.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@guards_option
 @embedder_options
 def command(
     text_a: str,
@@ -43,14 +44,16 @@ def command(
     cutoff: float | None,
     calibration: str | None,
     as_json: bool,
+    guards: str | None,
     embedder: str | None,
     window: str,
     threads: int | None,
 ) -> int:
     """Say how close TEXT_B is to TEXT_A ("-" reads a text from standard input).
 
-    Exits with 0 when it reaches the cutoff, 1 when it does not, 11 when it was not measured or
-    lies between two cutoffs, 6 when the calibration belongs to another embedder or metric.
+    Exits with 0 when it reaches the cutoff, 1 when it does not, 11 when it was not measured, lies
+    between two cutoffs or is held back by a guard, 6 when the calibration belongs to another
+    embedder or metric.
     """
     if text_a == text_b == "-":
         raise click.UsageError("only one of the two texts can come from standard input")
@@ -59,28 +62,48 @@ def command(
     # One pair needs no BLAS threads, and starting them takes a good part of the time.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from closecall.embedders.registry import load_embedder
-    from closecall.metrics.registry import DEFAULT, load_metric
+    from closecall.metrics.registry import DEFAULT, load_metric, load_metrics
     from closecall.runs.pair import score_pair
 
     made = None
     if calibration is not None:
-        from closecall.runs.calibrations import embedder_of, load_calibrations, window_of
+        from closecall.runs.calibrations import (
+            embedder_of,
+            load_calibrations,
+            window_of,
+            with_judges,
+        )
 
         if cutoff is not None:
             raise click.UsageError("--cutoff and --calibration exclude each other")
         made = load_calibrations(calibration)
-        metric, embedder = metric or made[0].metric, embedder or embedder_of(made)
+        embedder = embedder or embedder_of(made)
         window = typed_window(click.get_current_context()) or window_of(made)
-    chosen = load_metric(metric or DEFAULT, cutoff)
+    if metric is not None and "," in metric:
+        raise click.UsageError("score takes one metric; closecall eval takes several")
+    chosen = (
+        load_metric(metric or DEFAULT, cutoff)
+        if made is None
+        else load_metrics(with_judges(metric, made))[0]
+    )
     used = load_embedder(embedder, window=window, threads=threads or 1)
     applied = None
     if made is not None:
+        from closecall.runs.asked import anywhere
         from closecall.runs.calibrations import apply
-        from closecall.runs.evaluate import anywhere
 
         spec = anywhere(embedder or "")
         applied = apply(made, [chosen], used, spec, None, uncalibrated=False)[chosen.spec.id]
-    result = score_pair(chosen, first, second, used, applied)
+    from closecall.metrics.guards.policy import guard_policy
+    from closecall.runs.evaluate import require_kept
+    from closecall.runs.header import MetricPlan
+
+    policy = guard_policy(guards)
+    plan = MetricPlan.of(chosen, used.instrument, applied, policy)
+    require_kept(made or [], [plan])
+    if guards is not None and policy.active and not plan.guards:
+        raise click.UsageError(f"--guards: no guard stands beside {plan.id} here")
+    result = score_pair(chosen, first, second, used, applied, guards=policy)
     from closecall.report.pair import line, record
 
     with may_close(sys.stdout):

@@ -106,7 +106,10 @@ class Pieced(NamedTuple):
 
 @runtime_checkable
 class PieceEmbedder(Embedder, Protocol):
-    """An embedder that also gives each token of a text a vector of its own."""
+    """An embedder that also gives each token of a text a vector of its own.
+
+    Where these have another width than the texts' vectors, ``piece_dims`` says which.
+    """
 
     def embed_pieces(self, texts: Sequence[str], role: Role = Role.TEXT) -> Sequence[Pieced]:
         """Return one entry a text, in the order asked, its vector as ``embed`` gives it.
@@ -123,6 +126,33 @@ class PieceEmbedder(Embedder, Protocol):
 
 class NoPiecesError(EmbeddingError):
     """A model gives one vector a text and none for its tokens, whatever the text."""
+
+
+class Usage(NamedTuple):
+    """What a provider reported of its use, for every reply there was, failed ones included.
+
+    ``replies`` counts replies, ``unreported`` those that said nothing of tokens, ``reported``
+    adds up the prompt tokens of the others.
+    """
+
+    replies: int = 0
+    unreported: int = 0
+    reported: int = 0
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """All prompt tokens; None where any reply left its own out, or there was none."""
+        return self.reported if self.replies and not self.unreported else None
+
+
+@runtime_checkable
+class MeteredEmbedder(Embedder, Protocol):
+    """An embedder whose provider says how much of it was used."""
+
+    @property
+    def usage(self) -> Usage:
+        """What was reported so far."""
+        ...
 
 
 class TextKey(NamedTuple):

@@ -13,6 +13,7 @@ from closecall.embedders.base import (
     Embedder,
     Failure,
     TextKey,
+    Usage,
     Vectors,
     VectorStore,
 )
@@ -89,6 +90,11 @@ class CachedEmbedder:
     def stats(self) -> FetchStats:
         """The counts so far."""
         return self._stats
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the provider behind reported of its use; None where there is no provider."""
+        return self._checked.usage
 
     @property
     def memory_bytes(self) -> int:

@@ -13,8 +13,10 @@ from closecall.embedders.base import (
     Embedder,
     Failure,
     LoadingEmbedder,
+    MeteredEmbedder,
     NoPiecesError,
     PieceEmbedder,
+    Usage,
     Vectors,
 )
 from closecall.embedders.sound_pieces import sound_pieces
@@ -54,6 +56,12 @@ class Checked:
         self._counting = embedder if isinstance(embedder, CountingEmbedder) else None
         self._piecing = embedder if isinstance(embedder, PieceEmbedder) else None
         self._instrument = embedder.instrument
+        self._piece_dims: int = getattr(embedder, "piece_dims", self._instrument.dims)
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the provider reported of its use; None where there is none."""
+        return self._embedder.usage if isinstance(self._embedder, MeteredEmbedder) else None
 
     def load(self) -> None:
         """Make an embedder that has ``load()`` ready; any exception becomes the one kind."""
@@ -160,7 +168,7 @@ class Checked:
         """Return the answer with pieces that fit the text, or why they do not."""
         if not isinstance(answer.outcome, Embedded):
             return answer
-        found = sound_pieces(pieces, text, self._instrument.dims)
+        found = sound_pieces(pieces, text, self._piece_dims)
         if isinstance(found, str):
             return Answer(Failure(f"{self._name()}: {found}, twice"), again=True)
         return answer._replace(outcome=answer.outcome._replace(pieces=found))

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from closecall.embedders.base import Pieces, Vectors
-from closecall.embedders.onnx_reading import Reader, Reading
-from closecall.embedders.onnx_runtime import Loaded
+from closecall.embedders.onnx_reading import Reader, Reading, Tokenizing
 from closecall.embedders.windows import Span, shares
 
 NOT_FINITE = "the model made a token vector that is not finite"
@@ -25,7 +24,7 @@ class LeftOut:
     model's own sign, which means nothing that could be compared.
     """
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: Tokenizing) -> None:
         added = loaded.tokenizer.get_added_tokens_decoder()
         special = {number for number, token in added.items() if token.special}
         ids = {*special, *loaded.before.tolist(), *loaded.after.tolist(), loaded.unknown} - {-1}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from closecall.embedders.onnx_runtime import Ids, Loaded
+from closecall.embedders.onnx_runtime import Ids
 from closecall.embedders.windows import Span, read_spans
 from closecall.errors import ConfigurationError
 from closecall.instrument import Instrument, canonical_text
@@ -25,6 +25,30 @@ _CALL_TEXTS = 256
 # What is held between tokenising and running: 4 MB of ids, 25 MB of vectors of width 384.
 _SLAB_TOKENS = 1_000_000
 _SLAB_TEXTS = 16_384
+
+
+class Tokenizing(Protocol):
+    """What is asked of a loaded model to read texts with it; see ``onnx_runtime.Loaded``."""
+
+    @property
+    def tokenizer(self) -> Any:
+        """One of the tokenizers library, or one that has its methods."""
+
+    @property
+    def before(self) -> Ids:
+        """The special tokens before every window."""
+
+    @property
+    def after(self) -> Ids:
+        """The special tokens after every window."""
+
+    @property
+    def unknown(self) -> int:
+        """The token that stands for what is not in the vocabulary, -1 where there is none."""
+
+    @property
+    def cuttable(self) -> bool:
+        """Whether a text may be tokenised in pieces cut before a space."""
 
 
 Places = NDArray[np.int32]
@@ -55,7 +79,7 @@ class Reader:
     """
 
     def __init__(
-        self, loaded: Loaded, instrument: Instrument, role: Role, *, places: bool = False
+        self, loaded: Tokenizing, instrument: Instrument, role: Role, *, places: bool = False
     ) -> None:
         self._loaded = loaded
         self._places = places

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from closecall.errors import ConfigurationError, EmbeddingError, ModelError
+from closecall.embedders.onnx_session import CPU, Session, make_session, not_importable
+from closecall.errors import ModelError
 from closecall.models.cards import GRAPH_FILE, TOKENIZER_FILE
 from closecall.models.external import has_external_data
 from closecall.models.hashing import read_file, require
@@ -17,11 +20,9 @@ from closecall.models.store import StoredModel
 
 Ids = NDArray[np.int32]
 
-_PROVIDER = "CPUExecutionProvider"
 _OUTPUT = "embedding"
 _TOKENS = "tokens"
 _TOKENS_RANK = 3
-_ERRORS_ONLY = 3
 
 
 class Loaded(NamedTuple):
@@ -33,13 +34,13 @@ class Loaded(NamedTuple):
     gives a vector of the card's width for each token.
     """
 
-    session: Any
+    session: Session
     tokenizer: Any
     before: Ids
     after: Ids
-    inputs: tuple[str, ...]
     unknown: int
     cuttable: bool
+    inputs: tuple[str, ...]
     tokens: bool
 
     def run(self, ids: Ids) -> NDArray[np.float32]:
@@ -68,14 +69,10 @@ class Loaded(NamedTuple):
         feed = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
         if "token_type_ids" in self.inputs:
             feed["token_type_ids"] = np.zeros_like(ids)
-        try:
-            found: list[NDArray[np.float32]] = self.session.run(outputs, feed)
-        except Exception as error:  # the runtime's exceptions share no base but this
-            raise EmbeddingError(f"onnxruntime failed: {error}") from error
-        return found
+        return self.session.run(outputs, feed)
 
 
-def load(model: StoredModel) -> Loaded:
+def load(model: StoredModel, device: str = CPU) -> Loaded:
     """Check a model's bytes and make it ready; about 0.1 s for the bundled one.
 
     ``model.onnx`` and ``tokenizer.json`` are read once each; what is hashed are the very bytes
@@ -90,7 +87,7 @@ def load(model: StoredModel) -> Loaded:
     ModelError
         If a file is missing, or keeps weights in other files, or the runtime cannot use it.
     ConfigurationError
-        If the runtime cannot be imported or would not run on the CPU.
+        If the runtime cannot be imported or would not run on the device.
     """
     # Slices are tokenised on the embedder's own threads, whose number people choose; threads of
     # the tokenizer's own would ignore that, and would not survive a fork.
@@ -100,47 +97,24 @@ def load(model: StoredModel) -> Loaded:
         tokenizer = pool.submit(_checked_tokenizer, model)
         graph_checked = pool.submit(_check_graph, model, graph)
         try:
-            session = _session(model, graph)
+            session = _session(model, graph, device)
         except Exception:
             graph_checked.result()  # damage explains it better than the runtime does
             raise
         graph_checked.result()
-        return _joined(model, session, tokenizer.result())
+        return _joined(model, session, *tokenizer.result())
 
 
 def _check_graph(model: StoredModel, graph: Future[bytes]) -> None:
     require(model.graph, graph.result(), model.card.file(GRAPH_FILE))
 
 
-def _session(model: StoredModel, graph: Future[bytes]) -> Any:
-    """Return a session on one thread: it owns no threads, so it survives a fork."""
-    # Read when the module loads: without it some builds (1.32 on Linux) write ids to the home
-    # folder and, ten seconds later, look up a host; the call below comes too late for that.
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-    try:
-        import onnxruntime
-    except ImportError as error:
-        raise _not_importable("onnxruntime", error) from error
-
-    onnxruntime.disable_telemetry_events()
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = _ERRORS_ONLY
-    # The graph is fused where that pays; higher levels would fuse what is slower fused.
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+def _session(model: StoredModel, graph: Future[bytes], device: str) -> Session:
     data = graph.result()
     _require_self_contained(model, data)
-    try:
-        session = onnxruntime.InferenceSession(data, options, providers=[_PROVIDER])
-    except Exception as error:  # the runtime's exceptions share no base but this
-        raise ModelError(f"{model.graph}: the runtime cannot load it: {error}") from error
-    # It keeps the bytes for a change of providers, which never comes: the file's size in memory.
-    session._model_bytes = b""  # noqa: SLF001
-    active = session.get_providers()
-    if active[:1] != [_PROVIDER]:
-        raise ConfigurationError(f"asked onnxruntime for {_PROVIDER}, got {', '.join(active)}")
-    shapes = [entry.shape for entry in session.get_outputs() if entry.name == _OUTPUT]
+    # The graph is fused where that pays; more would fuse what is slower fused.
+    session = make_session(data, str(model.graph), device=device)
+    shapes = [entry.shape for entry in session.raw.get_outputs() if entry.name == _OUTPUT]
     if [shape[-1:] for shape in shapes] != [[model.card.dims]]:
         found = f"of width {(shapes[0] or [1])[-1]}" if shapes else "missing"
         raise ModelError(
@@ -163,28 +137,56 @@ def _require_self_contained(model: StoredModel, data: bytes) -> None:
         )
 
 
-def _checked_tokenizer(model: StoredModel) -> Any:
-    try:
-        import tokenizers
-    except ImportError as error:
-        raise _not_importable("tokenizers", error) from error
-
+def _checked_tokenizer(model: StoredModel) -> tuple[Any, bytes]:
     path = model.folder / TOKENIZER_FILE
     data = read_file(path)
     require(path, data, model.card.file(TOKENIZER_FILE))
+    return made_tokenizer(path, data), data
+
+
+def made_tokenizer(path: Path, data: bytes) -> Any:
+    """Return a tokenizer that neither cuts nor pads: lengths are the embedder's to decide.
+
+    Raises
+    ------
+    ModelError
+        If the bytes, read from ``path``, are no tokenizer.
+    ConfigurationError
+        If the tokenizers library cannot be imported.
+    """
+    try:
+        import tokenizers
+    except ImportError as error:
+        raise not_importable("tokenizers", error) from error
+
     try:
         tokenizer = tokenizers.Tokenizer.from_buffer(data)
     except Exception as error:  # the library raises bare Exception
         raise ModelError(f"{path}: not a tokenizer: {error}") from error
-    # Published files often cut and pad; lengths are the embedder's to decide.
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
 
 
-def _joined(model: StoredModel, session: Any, tokenizer: Any) -> Loaded:
-    """Put session and tokenizer together and find the special tokens."""
-    path = model.folder / TOKENIZER_FILE
+class Sampled(NamedTuple):
+    """What a tokenizer shows of itself; see ``Loaded``."""
+
+    before: Ids
+    after: Ids
+    unknown: int
+    cuttable: bool
+
+
+def sampled(path: Path, tokenizer: Any, data: bytes) -> Sampled:
+    """Return what a tokenizer puts around a text, found with the letter a.
+
+    ``data`` are the bytes it was made of, read from ``path``.
+
+    Raises
+    ------
+    ModelError
+        If it cannot read that, or makes no token of it.
+    """
     try:
         sample = tokenizer.encode("a")
     except Exception as error:  # the library raises bare Exception
@@ -195,31 +197,42 @@ def _joined(model: StoredModel, session: Any, tokenizer: Any) -> Loaded:
     if not content:
         raise ModelError(f"{path}: makes no token of the letter a")
     pre, normalizer = tokenizer.pre_tokenizer, tokenizer.normalizer
-    return Loaded(
-        session=session,
-        tokenizer=tokenizer,
+    return Sampled(
         before=ids[: content[0]],
         after=ids[content[-1] + 1 :],
-        inputs=tuple(entry.name for entry in session.get_inputs()),
-        unknown=_unknown(tokenizer),
+        unknown=_unknown(tokenizer, data),
         cuttable=type(pre).__name__ == "BertPreTokenizer"
         and type(normalizer).__name__ in ("BertNormalizer", "NoneType"),
+    )
+
+
+def _joined(model: StoredModel, session: Session, tokenizer: Any, data: bytes) -> Loaded:
+    """Put session and tokenizer together and find the special tokens."""
+    return Loaded(
+        session,
+        tokenizer,
+        *sampled(model.folder / TOKENIZER_FILE, tokenizer, data),
+        inputs=tuple(entry.name for entry in session.raw.get_inputs()),
         tokens=any(
             len(entry.shape) == _TOKENS_RANK and entry.shape[-1] == model.card.dims
-            for entry in session.get_outputs()
+            for entry in session.raw.get_outputs()
             if entry.name == _TOKENS
         ),
     )
 
 
-def _not_importable(package: str, error: ImportError) -> ConfigurationError:
-    return ConfigurationError(
-        f"{package} cannot be imported: {error}. "
-        f"Install it again: pip install --force-reinstall {package}"
-    )
+class _Unigram(msgspec.Struct):
+    unk_id: int | None = None
 
 
-def _unknown(tokenizer: Any) -> int:
+class _TokenizerFile(msgspec.Struct):
+    model: _Unigram
+
+
+def _unknown(tokenizer: Any, data: bytes) -> int:
+    if type(tokenizer.model).__name__ == "Unigram":  # it has a number, which only the file says
+        found = msgspec.json.decode(data, type=_TokenizerFile).model.unk_id
+        return -1 if found is None else found
     name = getattr(tokenizer.model, "unk_token", None)
     found = tokenizer.token_to_id(name) if name else None
     return -1 if found is None else int(found)

@@ -126,6 +126,34 @@ def average(
     return total.astype(np.float32)
 
 
+def averaged(
+    vectors: NDArray[np.float32], spans: Sequence[Sequence[Span]], *, normalize: bool
+) -> NDArray[np.float32]:
+    """Return one vector a text from one a window: float32, (n, d).
+
+    The vector of a text read in one window is that window's, bit for bit.
+
+    Parameters
+    ----------
+    vectors
+        float32, (w, d), the windows of all texts in order.
+    spans
+        The windows of each text, one at least.
+    normalize
+        See ``average``.
+    """
+    if len(vectors) == len(spans):
+        return vectors
+    found = np.empty((len(spans), vectors.shape[1]), dtype=np.float32)
+    start = 0
+    for at, windows in enumerate(spans):
+        own = vectors[start : start + len(windows)]
+        start += len(windows)
+        weights = [window.length for window in windows]
+        found[at] = own[0] if len(own) == 1 else average(own, weights, normalize=normalize)
+    return found
+
+
 def checked_policy(window: str, overlap: int | None, capacity: int) -> tuple[str, int]:
     """Return the policy and its overlap, 0 unless the policy is ``chunk``.
 

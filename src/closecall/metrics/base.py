@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -30,7 +31,8 @@ class MetricSpec(msgspec.Struct, frozen=True, kw_only=True):
     bound ``Measured.value``, None where there is no bound. ``default_cutoff`` is on the scale of
     ``value``; None means a number without a verdict. ``fitted_on`` holds the digests of the case
     files a metric with fitted parts was fitted on (see ``cases_digest``): no promise can be made
-    on those very cases. ``quantity`` is what the number is called in a sentence.
+    on those very cases. ``quantity`` is what the number is called in a sentence. ``guarded`` False
+    says that no guard has to look at what the metric accepts (see ``guards.policy``).
     """
 
     id: str
@@ -44,6 +46,7 @@ class MetricSpec(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, JSON] = {}
     fitted_on: tuple[str, ...] = ()
     quantity: str = "similarity"
+    guarded: bool = True
 
 
 class Metric(Protocol):
@@ -65,4 +68,32 @@ class Metric(Protocol):
 
     def measure(self, case: Case, vectors: VectorLookup) -> Measurement:
         """Measure one case; never raises for missing input or failed embeddings."""
+        ...
+
+
+@runtime_checkable
+class BatchMetric(Metric, Protocol):
+    """A metric that measures many cases at once, as one with a model of its own does."""
+
+    def measure_batch(self, cases: Sequence[Case], vectors: VectorLookup) -> Sequence[Measurement]:
+        """Return one measurement a case, in the order given.
+
+        Asked only for cases whose ``texts`` could be had. If it raises, each case is measured on
+        its own, so that one case's error costs no other its number.
+        """
+        ...
+
+
+@runtime_checkable
+class LoadingMetric(Metric, Protocol):
+    """A metric that can make itself ready before the first case comes."""
+
+    def load(self) -> None:
+        """Load whatever ``measure`` would load with the first case; again it does nothing.
+
+        Raises
+        ------
+        ConfigurationError
+            If this metric can measure no case at all.
+        """
         ...

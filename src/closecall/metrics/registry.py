@@ -11,11 +11,15 @@ from typing import Any
 
 from closecall.errors import UnknownNameError, UsageError
 from closecall.metrics.base import Metric, MetricSpec
+from closecall.plugins import METRICS, plugin, plugin_names
 
 _POOLED = "closecall.metrics.pooled"
 _ALIGNMENT = "closecall.metrics.alignment"
 _LEXICAL = "closecall.metrics.lexical"
 _FACTS = "closecall.metrics.facts"
+_QUALITY = "closecall.metrics.judge.quality"
+_AGENTS = "closecall.metrics.judge.agents"
+_SAFETY = "closecall.metrics.judge.safety"
 
 BUILT_IN: dict[str, tuple[str, str]] = {
     "embed_answer_similarity": (_POOLED, "AnswerSimilarity"),
@@ -42,16 +46,44 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "refusal": (f"{_FACTS}.refusal", "Refusal"),
     "forbidden_text": (f"{_FACTS}.forbidden_text", "ForbiddenText"),
     "guards": ("closecall.metrics.guards", "Guards"),
+    "cross_encoder": ("closecall.metrics.pairs.metric", "CrossEncoderScore"),
+    "llm_relevance": (_QUALITY, "LlmRelevance"),
+    "llm_coherence": (_QUALITY, "LlmCoherence"),
+    "llm_fluency": (_QUALITY, "LlmFluency"),
+    "llm_groundedness": (_QUALITY, "LlmGroundedness"),
+    "llm_completeness": (_QUALITY, "LlmCompleteness"),
+    "llm_equivalence": (_QUALITY, "LlmEquivalence"),
+    "llm_retrieval": (_QUALITY, "LlmRetrieval"),
+    "llm_relevance_truth_completeness": (_QUALITY, "LlmRelevanceTruthCompleteness"),
+    "llm_intent_resolution": (_AGENTS, "LlmIntentResolution"),
+    "llm_task_adherence": (_AGENTS, "LlmTaskAdherence"),
+    "llm_tool_call_accuracy": (_AGENTS, "LlmToolCallAccuracy"),
+    "llm_safety_hate_and_unfairness": (_SAFETY, "LlmHateAndUnfairness"),
+    "llm_safety_violence": (_SAFETY, "LlmViolence"),
+    "llm_safety_self_harm": (_SAFETY, "LlmSelfHarm"),
+    "llm_safety_sexual": (_SAFETY, "LlmSexual"),
+    "llm_safety_protected_material": (_SAFETY, "LlmProtectedMaterial"),
+    "llm_safety_indirect_attack": (_SAFETY, "LlmIndirectAttack"),
+    "llm_safety_code_vulnerability": (_SAFETY, "LlmCodeVulnerability"),
+    "llm_safety_ungrounded_attributes": (_SAFETY, "LlmUngroundedAttributes"),
 }
 """Where each metric lives: module and class. Each loads when it is asked for."""
 
 DEFAULT = "embed_answer_similarity"
+
+JUDGE = "fitted_judge"
+"""A metric that is no name alone: a calibration holds what labels made of it."""
 
 
 def metric_class(name: str) -> Any:
     """Return the class of a built-in metric."""
     module, attribute = BUILT_IN[name]
     return getattr(import_module(module), attribute)
+
+
+def is_named(name: str) -> bool:
+    """Whether a name stands for a metric, of closecall's own or of another package."""
+    return name in BUILT_IN or plugin(METRICS, name) is not None
 
 
 def load_metric(name: str, cutoff: float | None = None) -> Metric:
@@ -65,13 +97,20 @@ def load_metric(name: str, cutoff: float | None = None) -> Metric:
         An option or a cutoff is not allowed.
     """
     base, *pairs = name.strip().split(":")
-    if base not in BUILT_IN:
+    if base == JUDGE:
+        raise UsageError(
+            f"{JUDGE} is fitted to labels and comes with a calibration: make one with closecall "
+            "calibrate FILE --judge -o judge.json, and use it with --calibration judge.json"
+        )
+    plugged = None if base in BUILT_IN else plugin(METRICS, base)
+    if base not in BUILT_IN and plugged is None:
         import difflib
 
         near = difflib.get_close_matches(base, BUILT_IN, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         raise UnknownNameError(
-            f"there is no metric {base!r}.{hint} Metrics: {', '.join(BUILT_IN)}"
+            f"there is no metric {base!r}.{hint} Metrics: "
+            f"{', '.join((*BUILT_IN, *plugin_names(METRICS)))}"
         )
     options: dict[str, Any] = {}
     for pair in pairs:
@@ -82,7 +121,7 @@ def load_metric(name: str, cutoff: float | None = None) -> Metric:
         if key in options:
             raise UsageError(f"{name}: the option {key!r} is given twice")
         options[key] = {"true": True, "false": False}.get(value.lower(), value)
-    made = metric_class(base)
+    made = metric_class(base) if plugged is None else plugged
     allowed = getattr(made, "DEFAULTS", {})
     unknown = [key for key in options if key not in allowed]
     if unknown:

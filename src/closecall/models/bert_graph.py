@@ -1,4 +1,4 @@
-"""The BERT encoder as an ONNX graph, written with the runtime's fused operators.
+"""Encoders of BERT's kind as an ONNX graph, written with the runtime's fused operators.
 
 Inputs are ``input_ids`` and ``attention_mask``, int32 (n, s), and on request
 ``token_type_ids``. Outputs are ``embedding`` (n, d), pooled and perhaps of length 1, and
@@ -8,38 +8,20 @@ when a session loads; all arithmetic is float32. The same inputs give the same b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-from closecall.errors import MissingExtraError, ModelError
-from closecall.models.layout import ACTIVATIONS, BertConfig
+from closecall.errors import MissingExtraError
+from closecall.models.encoder_config import ACTIVATIONS, RELATIVE_BUCKETS, BertConfig
+from closecall.models.graph_builder import EMBEDDING, TOKENS, Builder, GraphOptions
 from closecall.models.weights import Tensor, Weights
 
-EMBEDDING = "embedding"
-TOKENS = "tokens"
+_INT32 = 6
+"""The format's number for 32-bit whole numbers."""
 
-_OPSET = 17
-_IR_VERSION = 8
-_FUSED = "com.microsoft"
-# Biases and norms stay float32: they are a thousandth of the file and shift whole layers.
-_SMALLEST_HALF = 4096
-
-
-class GraphOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a graph does beyond the encoder.
-
-    ``pooling`` is ``mean`` or ``cls``; ``half`` stores weights as float16; ``token_types`` adds
-    the third input, otherwise every token is of type 0.
-    """
-
-    pooling: str
-    normalize: bool
-    half: bool
-    token_types: bool = False
+# Distances with a group of their own, and the square of the first that shares one.
+_EXACT = 8
+_FIRST_STEP = _EXACT * _EXACT
 
 
 def bert_graph(config: BertConfig, weights: Weights, options: GraphOptions) -> bytes:
@@ -56,116 +38,29 @@ def bert_graph(config: BertConfig, weights: Weights, options: GraphOptions) -> b
         import onnx
     except ImportError as error:
         raise MissingExtraError("Compiling a model", "compile", ["onnx"]) from error
-    builder = _Builder(onnx, options)
+    if not config.family.typed:
+        options = msgspec.structs.replace(options, token_types=False)
+    builder = Builder(onnx, options)
     _Encoder(builder, config, weights).build()
     _pool(builder, options)
-    return builder.serialise(config.hidden_size)
-
-
-class _Builder:
-    """Collects nodes and initialisers; every value is named once, in order."""
-
-    def __init__(self, onnx: Any, options: GraphOptions) -> None:
-        self.options = options
-        self._onnx = onnx
-        self._nodes: list[Any] = []
-        self._initialisers: list[Any] = []
-        self._axes: set[int] = set()
-
-    def node(
-        self,
-        kind: str,
-        inputs: Sequence[str],
-        output: str,
-        *,
-        fused: bool = False,
-        **attributes: Any,
-    ) -> str:
-        """Add a node with one output and return the output's name."""
-        self._nodes.append(
-            self._onnx.helper.make_node(
-                kind, list(inputs), [output], domain=_FUSED if fused else "", **attributes
-            )
-        )
-        return output
-
-    def stored(self, name: str, values: Tensor) -> str:
-        """Add a weight as it is stored, half or full, and return its name."""
-        if not self.halved(values):
-            return self._constant(name, values)
-        with np.errstate(over="ignore"):
-            half = values.astype(np.float16)
-        if not np.isfinite(half).all():
-            raise ModelError(
-                f"{name}: a weight of {np.abs(values).max():g} does not fit float16; "
-                "compile with storage fp32"
-            )
-        return self._constant(name, half)
-
-    def halved(self, values: Tensor) -> bool:
-        """Return whether a weight is stored as float16."""
-        return self.options.half and values.size >= _SMALLEST_HALF
-
-    def weight(self, name: str, values: Tensor) -> str:
-        """Add a weight and return the name of its float32 form."""
-        if self.halved(values):
-            return self.as_float(self.stored(f"{name}.half", values), name)
-        return self.stored(name, values)
-
-    def as_float(self, value: str, output: str) -> str:
-        """Cast to float32."""
-        return self.node("Cast", [value], output, to=self._onnx.TensorProto.FLOAT)
-
-    def axis(self, number: int) -> str:
-        """Return the name of a constant int64 vector holding one number."""
-        name = f"axis.{number}"
-        if number not in self._axes:
-            self._axes.add(number)
-            self._constant(name, np.array([number], dtype=np.int64))
-        return name
-
-    def serialise(self, width: int) -> bytes:
-        """Return the model's bytes."""
-        make, kinds = self._onnx.helper, self._onnx.TensorProto
-        names = ["input_ids", "attention_mask"]
-        if self.options.token_types:
-            names.append("token_type_ids")
-        graph = make.make_graph(
-            self._nodes,
-            "bert",
-            [make.make_tensor_value_info(name, kinds.INT32, ["n", "s"]) for name in names],
-            [
-                make.make_tensor_value_info(EMBEDDING, kinds.FLOAT, ["n", width]),
-                make.make_tensor_value_info(TOKENS, kinds.FLOAT, ["n", "s", width]),
-            ],
-            self._initialisers,
-        )
-        model = make.make_model(
-            graph,
-            ir_version=_IR_VERSION,
-            opset_imports=[make.make_opsetid("", _OPSET), make.make_opsetid(_FUSED, 1)],
-            producer_name="closecall",
-        )
-        return bytes(model.SerializeToString(deterministic=True))
-
-    def _constant(self, name: str, values: NDArray[Any]) -> str:
-        self._initialisers.append(
-            self._onnx.numpy_helper.from_array(np.ascontiguousarray(values), name)
-        )
-        return name
+    return builder.serialise(config.model_type, config.hidden_size)
 
 
 class _Encoder:
     """Adds the encoder's nodes to a graph."""
 
-    def __init__(self, builder: _Builder, config: BertConfig, weights: Weights) -> None:
+    def __init__(self, builder: Builder, config: BertConfig, weights: Weights) -> None:
         self._builder = builder
         self._config = config
         self._weights = weights
+        self._names = config.family.names
+        self._distances: str | None = None
 
     def build(self) -> None:
         """Add everything from the inputs to ``tokens``."""
         hidden = self._embeddings()
+        if self._config.family.relative is not None:
+            self._distances = self._relative(self._config.family.relative)
         for number in range(self._config.num_hidden_layers):
             last = number == self._config.num_hidden_layers - 1
             hidden = self._layer(number, hidden, TOKENS if last else f"hidden.{number + 1}")
@@ -176,72 +71,141 @@ class _Encoder:
         Rows of the word table are gathered before they are cast: casting the whole table costs
         tens of milliseconds, and its size again in memory, each time a session loads.
         """
-        node, config = self._builder.node, self._config
-        table = self._table("word_embeddings", config.vocab_size)
+        node, config, names = self._builder.node, self._config, self._names
+        table = self._table(names.words, config.vocab_size)
         words = node("Gather", [self._builder.stored("words", table), "input_ids"], "word.rows")
         if self._builder.halved(table):
             words = self._builder.as_float(words, "word.rows.float")
-        positions = self._table("position_embeddings", config.max_position_embeddings)
-        types = self._table("token_type_embeddings", config.type_vocab_size)
-        if not self._builder.options.token_types:
+        positions = self._table(names.positions, config.max_position_embeddings)
+        typed = self._builder.options.token_types
+        types = self._table(names.types, config.type_vocab_size) if config.family.typed else None
+        if types is not None and not typed:
             positions = positions + types[0]
-        length = node("Shape", ["input_ids"], "length", start=1, end=2)
-        zero = self._builder.axis(0)
-        whole = self._builder.weight("positions", positions)
-        rows = node("Slice", [whole, zero, length, zero], "position.rows")
+        rows = self._counted(positions) if config.family.counted else self._numbered(positions)
         total = node("Add", [words, rows], "embeddings.sum")
-        if self._builder.options.token_types:
+        if types is not None and typed:
             kinds = self._builder.weight("types", types)
             picked = node("Gather", [kinds, "token_type_ids"], "type.rows")
             total = node("Add", [total, picked], "embeddings.sum.typed")
-        norm = self._norm("embeddings", "embeddings.norm")
+        norm = self._norm(names.norm, "embeddings.norm")
         epsilon = config.layer_norm_eps
         return node("LayerNormalization", [total, *norm], "hidden.0", axis=-1, epsilon=epsilon)
 
+    def _numbered(self, positions: Tensor) -> str:
+        """Positions 0, 1, 2, ... whatever the tokens are: (s, d)."""
+        node = self._builder.node
+        length = node("Shape", ["input_ids"], "length", start=1, end=2)
+        zero = self._builder.axis(0)
+        whole = self._builder.weight("positions", positions)
+        return node("Slice", [whole, zero, length, zero], "position.rows")
+
+    def _counted(self, positions: Tensor) -> str:
+        """Positions of the tokens that are not padding, counted from after its id: (n, s, d).
+
+        The token itself and not the mask says what is padding, so one written in a text has the
+        padding's position, too; that is how the models are trained.
+        """
+        node, constant = self._builder.node, self._builder.constant
+        pad = constant("pad", np.array(self._config.padding, dtype=np.int32))
+        same = node("Equal", ["input_ids", pad], "is.pad")
+        real = node("Cast", [node("Not", [same], "not.pad")], "real", to=_INT32)
+        counts = node("CumSum", [real, constant("axis.count", np.array(1))], "counts")
+        places = node("Add", [node("Mul", [counts, real], "counts.real"), pad], "places")
+        whole = self._builder.weight("positions", positions)
+        return node("Gather", [whole, places], "position.rows")
+
+    def _relative(self, name: str) -> str:
+        """Return what the distance of two tokens adds to their attention: (n, heads, s, s)."""
+        node, constant = self._builder.node, self._builder.constant
+        config = self._config
+        table = self._weights.tensor(
+            f"{name}.weight", (config.relative_attention_num_buckets, config.num_attention_heads)
+        )
+        most = config.positions - 1
+        buckets = [distance_bucket(distance) for distance in range(-most, most + 1)]
+        by_distance = constant("distances", table[buckets].T)
+        shape = node("Shape", ["input_ids"], "shape")
+        length = node("Gather", [shape, constant("second", np.array(1))], "length")
+        ends = [constant("none", np.array(0)), length, constant("one", np.array(1))]
+        there = node("Range", ends, "there")
+        here = node("Unsqueeze", [there, self._builder.axis(1)], "here")
+        apart = node("Sub", [there, here], "apart")
+        index = node("Add", [apart, constant("most", np.array(most))], "apart.index")
+        added = node("Gather", [by_distance, index], "apart.added", axis=1)
+        zero, one = self._builder.axis(0), self._builder.axis(1)
+        rows = node("Slice", [shape, zero, one, zero], "rows")
+        ones = constant("ones", np.ones(3, dtype=np.int64))
+        whole = node("Concat", [rows, ones], "rows.shape", axis=0)
+        # Written out for every row: older versions of the operator want it so.
+        return node("Expand", [added, whole], "apart.rows")
+
     def _table(self, name: str, rows: int) -> Tensor:
-        return self._weights.tensor(f"embeddings.{name}.weight", (rows, self._config.hidden_size))
+        return self._weights.tensor(f"{name}.weight", (rows, self._config.hidden_size))
 
     def _layer(self, number: int, hidden: str, output: str) -> str:
         """One encoder layer, post-norm: (n, s, d) to (n, s, d)."""
         node, weight, config = self._builder.node, self._builder.weight, self._config
-        source, here = f"encoder.layer.{number}", f"layer.{number}"
-        parts = [self._linear(f"{source}.attention.self.{p}") for p in ("query", "key", "value")]
+        names = self._names
+        source, here = f"{names.layer}.{number}", f"layer.{number}"
+        parts = [self._linear(f"{source}.{p}") for p in (names.query, names.key, names.value)]
+        inputs = [
+            hidden,
+            weight(f"{here}.qkv", np.concatenate([matrix for matrix, _ in parts], axis=1)),
+            weight(f"{here}.qkv.bias", np.concatenate([bias for _, bias in parts])),
+            "attention_mask",
+        ]
+        if self._distances is not None:
+            inputs += ["", self._distances]  # between them, what earlier tokens would leave
         attended = node(
             "Attention",
-            [
-                hidden,
-                weight(f"{here}.qkv", np.concatenate([matrix for matrix, _ in parts], axis=1)),
-                weight(f"{here}.qkv.bias", np.concatenate([bias for _, bias in parts])),
-                "attention_mask",
-            ],
+            inputs,
             f"{here}.attended",
             fused=True,
             num_heads=config.num_attention_heads,
         )
-        hidden = self._joined(f"{source}.attention.output", f"{here}.mixed", attended, hidden)
-        matrix, bias = self._linear(f"{source}.intermediate.dense", outer=config.intermediate_size)
+        hidden = self._joined(
+            (f"{source}.{names.mixed}", f"{source}.{names.mixed_norm}"),
+            f"{here}.attention.output",
+            f"{here}.mixed",
+            attended,
+            hidden,
+        )
+        matrix, bias = self._linear(f"{source}.{names.widened}", outer=config.intermediate_size)
         widened = node("MatMul", [hidden, weight(f"{here}.widen", matrix)], f"{here}.widened")
         curve = "BiasGelu" if ACTIVATIONS[config.hidden_act] == "erf" else "FastGelu"
         offset = weight(f"{here}.widen.bias", bias)
         active = node(curve, [widened, offset], f"{here}.active", fused=True)
-        inner = config.intermediate_size
-        return self._joined(f"{source}.output", output, active, hidden, inner=inner)
+        return self._joined(
+            (f"{source}.{names.narrowed}", f"{source}.{names.norm_out}"),
+            f"{here}.output",
+            output,
+            active,
+            hidden,
+            inner=config.intermediate_size,
+        )
 
     def _joined(
-        self, source: str, output: str, value: str, skipped: str, *, inner: int | None = None
+        self,
+        sources: tuple[str, str],
+        name: str,
+        output: str,
+        value: str,
+        skipped: str,
+        *,
+        inner: int | None = None,
     ) -> str:
-        """Return norm(value @ matrix + bias + skipped).
+        """Return norm(value @ matrix + bias + skipped); ``sources`` are the matrix and the norm.
 
         Three operators and not the fused SkipLayerNormalization, whose CPU kernel takes four
         times as long as they do together: 7 % of the whole model.
         """
-        matrix, bias = self._linear(f"{source}.dense", inner=inner)
-        name = source.removeprefix("encoder.")
+        dense, normed = sources
+        matrix, bias = self._linear(dense, inner=inner)
         node, weight = self._builder.node, self._builder.weight
         product = node("MatMul", [value, weight(name, matrix)], f"{name}.product")
         moved = node("Add", [product, weight(f"{name}.bias", bias)], f"{name}.moved")
         total = node("Add", [moved, skipped], f"{name}.sum")
-        norm = self._norm(source, f"{name}.norm")
+        norm = self._norm(normed, f"{name}.norm")
         epsilon = self._config.layer_norm_eps
         return node("LayerNormalization", [total, *norm], output, axis=-1, epsilon=epsilon)
 
@@ -257,13 +221,27 @@ class _Encoder:
     def _norm(self, source: str, name: str) -> tuple[str, str]:
         """Return the names of a layer norm's scale and offset."""
         shape = (self._config.hidden_size,)
-        scale = self._weights.tensor(f"{source}.LayerNorm.weight", shape)
-        offset = self._weights.tensor(f"{source}.LayerNorm.bias", shape)
+        scale = self._weights.tensor(f"{source}.weight", shape)
+        offset = self._weights.tensor(f"{source}.bias", shape)
         weight = self._builder.weight
         return weight(f"{name}.scale", scale), weight(f"{name}.offset", offset)
 
 
-def _pool(builder: _Builder, options: GraphOptions) -> None:
+def distance_bucket(distance: int) -> int:
+    """Return the group of a distance, in tokens from one to another: 0 to 31.
+
+    One for each distance below 8, then seven that widen by the root of two, and one for 91 and
+    more; 16 to 31 are those after the token. The rule of T5 (Raffel et al. 2020, 2.1) with the
+    numbers of MPNet, in whole numbers: 8 * 2**(k / 2) <= n is 64 * 2**k <= n * n.
+    """
+    size = abs(distance)
+    half = RELATIVE_BUCKETS // 2
+    steps = sum(size * size >= _FIRST_STEP << step for step in range(1, half - _EXACT))
+    group = size if size < _EXACT else _EXACT + steps
+    return group + half if distance > 0 else group
+
+
+def _pool(builder: Builder, options: GraphOptions) -> None:
     """From (n, s, d) to (n, d): the first token, or the mean over the tokens not masked."""
     pooled = "pooled" if options.normalize else EMBEDDING
     if options.pooling == "cls":

@@ -162,14 +162,17 @@ def format_card(card: ModelCard) -> str:
     lines = [f"format = {_FORMAT}"]
     for name in _ORDER:
         value = getattr(card, name)
-        lines.append(f"{name} = {_toml(value)}")
+        lines.append(f"{name} = {toml_value(value)}")
     lines += ["", "[prefixes]"]
-    lines += [f"{role} = {_toml(card.prefixes[role])}" for role in sorted(card.prefixes)]
+    lines += [f"{role} = {toml_value(card.prefixes[role])}" for role in sorted(card.prefixes)]
     lines += ["", "[weights]"]
-    lines += [f"file = {_toml(card.weights.file)}", f"sha256 = {_toml(card.weights.sha256)}"]
+    lines += [
+        f"file = {toml_value(card.weights.file)}",
+        f"sha256 = {toml_value(card.weights.sha256)}",
+    ]
     for entry in card.files:
-        lines += ["", "[[files]]", f"name = {_toml(entry.name)}"]
-        lines += [f"sha256 = {_toml(entry.sha256)}", f"size = {entry.size}"]
+        lines += ["", "[[files]]", f"name = {toml_value(entry.name)}"]
+        lines += [f"sha256 = {toml_value(entry.sha256)}", f"size = {entry.size}"]
     return "\n".join(lines) + "\n"
 
 
@@ -190,14 +193,14 @@ _ORDER = (
 )
 
 
-def _toml(value: object) -> str:
+def toml_value(value: object) -> str:
     """Spell a string, number, boolean or tuple of strings in TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
     if isinstance(value, tuple):
-        return "[" + ", ".join(_toml(item) for item in value) + "]"
+        return "[" + ", ".join(toml_value(item) for item in value) + "]"
     # A JSON string is a TOML basic string once DEL, which TOML wants escaped, is.
     return msgspec.json.encode(str(value)).decode("utf-8").replace("\x7f", "\\u007f")
 

@@ -103,6 +103,7 @@ def _compile(
     (target / TOKENIZER_FILE).write_bytes(tokenizer)
     card = ModelCard(
         **msgspec.structs.asdict(naming),
+        architecture=layout.config.model_type,
         dims=layout.config.hidden_size,
         max_tokens=layout.max_tokens,
         pooling=layout.pooling,
@@ -134,7 +135,8 @@ def _check(naming: Naming, storage: str, prefixes: Mapping[str, str] | None) -> 
 
 def _graph(layout: Layout, *, half: bool, token_types: bool) -> tuple[ModelFile, bytes]:
     """Return what the weights' file was, and the graph's bytes."""
-    from closecall.models.bert_graph import GraphOptions, bert_graph
+    from closecall.models.bert_graph import bert_graph
+    from closecall.models.graph_builder import GraphOptions
     from closecall.models.weights import Weights, weights_path
 
     path = weights_path(layout.transformer)

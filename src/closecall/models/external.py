@@ -1,33 +1,32 @@
-"""Whether an ONNX file keeps weights in other files, read from its bytes alone.
+"""Whether an ONNX file keeps weights in other files, and in which, read from its bytes alone.
 
 A tensor of an ONNX graph may name a file that holds its numbers. The hash of the graph does not
 cover that file, and what runtimes make of its name differs between versions: some look in the
-working folder when a graph comes from memory. So closecall looks for such tensors itself. Only
-the lengths of fields are read, a few milliseconds for hundreds of megabytes.
+working folder when a graph comes from memory. So closecall looks for such tensors itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
-_TENSOR = "tensor"
+from closecall.models.onnx_fields import BYTES, TENSOR, Message, fields, messages
+
 _EXTERNAL_DATA = 13
 """The field of a tensor that names its file."""
 
-# Each kind of message of the ONNX format, with the fields that lead to tensors.
-_INNER: dict[str, dict[int, str]] = {
-    "model": {7: "graph", 20: "training", 25: "function"},
-    "training": {1: "graph", 2: "graph"},
-    "function": {7: "node", 11: "attribute"},
-    "graph": {1: "node", 5: _TENSOR, 15: "sparse"},
-    "node": {5: "attribute"},
-    "attribute": {5: _TENSOR, 6: "graph", 10: _TENSOR, 11: "graph", 22: "sparse", 23: "sparse"},
-    "sparse": {1: _TENSOR, 2: _TENSOR},
-    _TENSOR: {},
-}
+_KEY, _VALUE = 1, 2
 
-_VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
-_FIXED = {_EIGHT: 8, _FOUR: 4}
+
+class Place(NamedTuple):
+    """Where a tensor's numbers lie: a file as the graph calls it, and the bytes within it.
+
+    ``length`` is -1 where the graph does not say.
+    """
+
+    location: str
+    offset: int
+    length: int
 
 
 def has_external_data(model: bytes) -> bool:
@@ -38,47 +37,47 @@ def has_external_data(model: bytes) -> bool:
     ValueError
         If the bytes are not a protobuf message.
     """
-    # An explicit stack: graphs may be nested as deeply as the file says.
-    waiting = [("model", 0, len(model))]
-    while waiting:
-        kind, start, stop = waiting.pop()
-        inner = _INNER[kind]
-        for field, first, last in _messages(model, start, stop):
-            if kind == _TENSOR and field == _EXTERNAL_DATA:
-                return True
-            if field in inner:
-                waiting.append((inner[field], first, last))
-    return False
+    return any(_entries(model, message) for message in messages(model) if message.kind == TENSOR)
 
 
-def _messages(data: bytes, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-    """Yield field, start and stop of everything in a message that has a length."""
-    at = start
-    while at < stop:
-        tag, at = _varint(data, at, stop)
-        field, wire = tag >> 3, tag & 7
-        if wire == _BYTES:
-            length, at = _varint(data, at, stop)
-            yield field, at, at + length
-            at += length
-        elif wire == _VARINT:
-            _, at = _varint(data, at, stop)
-        elif wire in _FIXED:
-            at += _FIXED[wire]
-        else:
-            raise ValueError(f"byte {at}: a field of type {wire}, which ONNX does not use")
-        if at > stop:
-            raise ValueError(f"byte {stop}: a field ends after what holds it")
+def external_places(model: bytes) -> Iterator[Place]:
+    """Yield where each tensor that is kept in another file lies.
+
+    Raises
+    ------
+    ValueError
+        If the bytes are not a protobuf message, or a tensor names no file or no whole numbers.
+    """
+    for message in messages(model):
+        found = dict(_entries(model, message)) if message.kind == TENSOR else {}
+        if found:
+            if "location" not in found:
+                raise ValueError("a tensor is kept in a file without a name")
+            yield Place(
+                found["location"],
+                _whole(found.get("offset", "0")),
+                _whole(found["length"]) if "length" in found else -1,
+            )
 
 
-def _varint(data: bytes, at: int, stop: int) -> tuple[int, int]:
-    """Return the number written at a place, and the place after it."""
-    value = shift = 0
-    while at < stop:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:  # noqa: PLR2004 - the high bit says that more follows
-            return value, at
-        shift += 7
-    raise ValueError(f"byte {stop}: a number that does not end")
+def _entries(model: bytes, message: Message) -> list[tuple[str, str]]:
+    return [
+        _pair(model, field.start, field.stop)
+        for field in fields(model, message.start, message.stop)
+        if field.number == _EXTERNAL_DATA and field.wire == BYTES
+    ]
+
+
+def _pair(model: bytes, start: int, stop: int) -> tuple[str, str]:
+    texts = {
+        field.number: model[field.start : field.stop].decode("utf-8")
+        for field in fields(model, start, stop)
+        if field.wire == BYTES
+    }
+    return texts.get(_KEY, ""), texts.get(_VALUE, "")
+
+
+def _whole(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise ValueError(f"a tensor's place in a file is {text[:40]!r}, which is no number")
+    return int(text)

@@ -7,27 +7,15 @@ something the compiler cannot do is refused, by the name of what it asks for.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import msgspec
 
 from closecall.errors import ModelError, UnsupportedArchitectureError
 from closecall.models.cards import TOKENIZER_FILE
+from closecall.models.config_files import read_json, read_object
+from closecall.models.encoder_config import BertConfig, read_config
 from closecall.records import Role
-
-ARCHITECTURES = ("bert",)
-"""Values of ``model_type`` the compiler knows."""
-
-ACTIVATIONS = {
-    "gelu": "erf",
-    "gelu_python": "erf",
-    "gelu_new": "tanh",
-    "gelu_fast": "tanh",
-    "gelu_pytorch_tanh": "tanh",
-}
-"""``hidden_act`` of a configuration, and which of the two curves it is."""
 
 _POOLING_KEYS = {
     "pooling_mode_cls_token": "cls",
@@ -37,20 +25,6 @@ _POOLING_KEYS = {
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-
-
-class BertConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Shape of a BERT encoder."""
-
-    hidden_size: int
-    num_hidden_layers: int
-    num_attention_heads: int
-    intermediate_size: int
-    vocab_size: int
-    max_position_embeddings: int
-    hidden_act: str
-    layer_norm_eps: float = 1e-12
-    type_vocab_size: int = 2
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +59,7 @@ def read_layout(folder: Path) -> Layout:
     paths = _modules(folder)
     transformer = _inside(folder, paths["Transformer"])
     _require_tokenizer(transformer)
-    config = _bert_config(transformer / "config.json")
+    config = read_config(transformer / "config.json")
     window, lowercase = _window(transformer, config)
     prefixes = _prefixes(folder / "config_sentence_transformers.json")
     pooling_file = _inside(folder, paths["Pooling"]) / "config.json"
@@ -112,7 +86,7 @@ def _modules(folder: Path) -> dict[str, str]:
             f"{path}: no such file; a model in sentence-transformers layout has one. "
             "Save the model with SentenceTransformer(...).save(FOLDER) first"
         )
-    modules = _read_json(path)
+    modules = read_json(path)
     if not isinstance(modules, list) or not all(isinstance(m, dict) for m in modules):
         raise ModelError(f"{path}: expected a list of modules")
     kinds: list[str] = []
@@ -159,7 +133,7 @@ def _inside(folder: Path, relative: str) -> Path:
 
 def _require_plain_normalize(path: Path) -> None:
     """Refuse a module that brings something else than the pooled vector to length 1."""
-    raw = _read_object(path) if path.is_file() else {}
+    raw = read_object(path) if path.is_file() else {}
     for field in ("module_input_name", "module_output_name"):
         if raw.get(field, "sentence_embedding") != "sentence_embedding":
             raise UnsupportedArchitectureError(
@@ -176,49 +150,10 @@ def _require_tokenizer(folder: Path) -> None:
         )
 
 
-def _bert_config(path: Path) -> BertConfig:
-    raw = _read_object(path)
-    kind = raw.get("model_type")
-    if kind not in ARCHITECTURES:
-        raise UnsupportedArchitectureError(
-            f"{path}: model_type {kind!r} is not an architecture the compiler knows "
-            f"({', '.join(ARCHITECTURES)})"
-        )
-    wanted = {
-        "position_embedding_type": ("absolute", "absolute"),
-        "is_decoder": (False, "false"),
-        "add_cross_attention": (False, "false"),
-    }
-    for field, (value, spelling) in wanted.items():
-        if raw.get(field, value) != value:
-            raise UnsupportedArchitectureError(
-                f"{path}: {field} is {raw[field]!r}; the compiler knows {spelling} only"
-            )
-    try:
-        config = msgspec.convert(raw, BertConfig, strict=True)
-    except msgspec.ValidationError as error:
-        raise ModelError(f"{path}: {error}") from error
-    if config.hidden_act not in ACTIVATIONS:
-        raise UnsupportedArchitectureError(
-            f"{path}: hidden_act {config.hidden_act!r} is not an activation the compiler knows "
-            f"({', '.join(ACTIVATIONS)})"
-        )
-    for field in BertConfig.__struct_fields__:
-        value = getattr(config, field)
-        if not isinstance(value, str) and not value > 0:
-            raise ModelError(f"{path}: {field}: must be positive, got {value}")
-    if config.hidden_size % config.num_attention_heads:
-        raise ModelError(
-            f"{path}: hidden_size {config.hidden_size} is not a multiple of "
-            f"num_attention_heads {config.num_attention_heads}"
-        )
-    return config
-
-
 def _window(transformer: Path, config: BertConfig) -> tuple[int, bool]:
     """Return the longest window, special tokens included, and whether texts are lower-cased."""
     path = transformer / "sentence_bert_config.json"
-    raw = _read_object(path) if path.is_file() else {}
+    raw = read_object(path) if path.is_file() else {}
     task = raw.get("transformer_task", "feature-extraction")
     if task != "feature-extraction":
         raise UnsupportedArchitectureError(
@@ -231,24 +166,24 @@ def _window(transformer: Path, config: BertConfig) -> tuple[int, bool]:
     if longest is None:
         # What sentence-transformers does: the smaller of what the model and tokenizer allow.
         path = transformer / "tokenizer_config.json"
-        tokenizer = _read_object(path) if path.is_file() else {}
-        allowed = tokenizer.get("model_max_length", config.max_position_embeddings)
+        tokenizer = read_object(path) if path.is_file() else {}
+        allowed = tokenizer.get("model_max_length", config.positions)
         if isinstance(allowed, bool) or not isinstance(allowed, int | float):
             raise ModelError(f"{path}: model_max_length: expected a number")
-        longest = int(min(allowed, config.max_position_embeddings))
+        longest = int(min(allowed, config.positions))
     # Three: two special tokens and one of the text.
     if isinstance(longest, bool) or not isinstance(longest, int) or longest < 3:  # noqa: PLR2004
         raise ModelError(f"{path}: max_seq_length: expected a number from 3, got {longest!r}")
-    if longest > config.max_position_embeddings:
+    if longest > config.positions:
         raise ModelError(
-            f"{path}: max_seq_length {longest} is more than the model's "
-            f"max_position_embeddings {config.max_position_embeddings}"
+            f"{path}: max_seq_length {longest} is more than the {config.positions} tokens the "
+            f"model's max_position_embeddings of {config.max_position_embeddings} can number"
         )
     return longest, lowercase
 
 
 def _pooling(path: Path, width: int, *, with_prefixes: bool) -> str:
-    raw = _read_object(path)
+    raw = read_object(path)
     if "pooling_mode" in raw:
         given = raw["pooling_mode"]
         modes = [given] if isinstance(given, str) else given
@@ -279,7 +214,7 @@ def _prefixes(path: Path) -> dict[str, str]:
     as none: saved models carry empty ``query`` and ``document`` entries that say nothing, and
     these must not hide a ``passage``.
     """
-    raw = _read_object(path) if path.is_file() else {}
+    raw = read_object(path) if path.is_file() else {}
     prompts = raw.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(p, str) for p in prompts.values()):
         raise ModelError(f"{path}: prompts: expected an object of strings")
@@ -297,19 +232,3 @@ def _prefixes(path: Path) -> dict[str, str]:
         if found:
             prefixes[role.value] = found
     return prefixes
-
-
-def _read_object(path: Path) -> dict[str, Any]:
-    value = _read_json(path)
-    if not isinstance(value, dict):
-        raise ModelError(f"{path}: expected a JSON object")
-    return value
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise ModelError(f"{path}: no such file") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: cannot be read as JSON: {error}") from error

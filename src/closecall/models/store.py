@@ -1,17 +1,16 @@
-"""Where models are kept on this machine, and how one is found, checked and added.
+"""Where models are kept on this machine, and how one is found and added.
 
 Two places: the models shipped with closecall, which are read only, and the store of the person
 at this machine (``CLOSECALL_MODELS_DIR``, or the data folder of the platform). A model is a
-folder with a ``card.toml``. Nothing is downloaded.
+folder with a ``card.toml``; what was pulled and cannot be compiled is one with a ``pulled.toml``.
+Nothing is downloaded here.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import stat
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -20,11 +19,18 @@ import msgspec
 from closecall.errors import ModelError, UnknownNameError, UsageError
 from closecall.models.cards import CARD_FILE, GRAPH_FILE, ModelCard, is_model_name, read_card
 from closecall.models.compiler import Naming, compile_folder
-from closecall.models.hashing import hash_file
+from closecall.models.placing import placing
+from closecall.models.published import (
+    find_published,
+    list_published,
+)
 
 BUNDLED = "bundled"
 STORE = "store"
 FOLDER = "folder"
+
+CARDS = "cards"
+"""Within the store, the folder of the person's own cards of known models; no model's name."""
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 """The model used when none is named."""
@@ -51,21 +57,6 @@ class BrokenModel(msgspec.Struct, frozen=True):
     folder: Path
     place: str
     problem: str
-
-
-class FileCheck(msgspec.Struct, frozen=True):
-    """What became of one file of a model: ``problem`` is empty when its bytes are as recorded."""
-
-    model: str
-    path: Path
-    expected: str
-    found: str
-    problem: str
-
-    @property
-    def ok(self) -> bool:
-        """Whether the file's bytes are the ones its card records."""
-        return not self.problem
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -108,7 +99,7 @@ def store_folder() -> Path:
     return place / "models"
 
 
-def _places() -> list[tuple[str, Path]]:
+def places() -> list[tuple[str, Path]]:
     """Return the folders models are looked for in; without a home, the bundled ones only."""
     try:
         return [(BUNDLED, bundled_folder()), (STORE, store_folder())]
@@ -120,7 +111,7 @@ def list_models() -> Listing:
     """Return every model on this machine, sorted by name within its place."""
     models: list[StoredModel] = []
     broken: list[BrokenModel] = []
-    for place, root in _places():
+    for place, root in places():
         try:
             folders = _model_folders(root)
         except ModelError as error:  # the models of the other place are none the worse
@@ -157,10 +148,18 @@ def find_model(name: str = DEFAULT_MODEL) -> StoredModel:
     for folder in listing.broken:
         if folder.folder.name.casefold() == wanted:
             raise ModelError(folder.problem)
+    for _, root in places():
+        published = find_published(root, name)
+        if published is not None:
+            raise ModelError(
+                f"{published.model.name} is here as it was published, which st: runs: "
+                f"st:{published.folder}. To compile it, if its architecture is one that can be, "
+                f"type 'closecall models pull {published.model.repo}'"
+            )
     known = [_spelled(model.card) for model in listing.models]
     raise UnknownNameError(
         f"no model {name!r} on this machine; there are: {', '.join(known) or 'none'}. "
-        "Add one with 'closecall models add FOLDER'"
+        f"{_how_to_get(name)}"
         + "".join(f"\nCannot be used: {unread.problem}" for unread in listing.broken)
     )
 
@@ -190,20 +189,14 @@ def load_model(folder: Path | str) -> StoredModel:
     return StoredModel(read_card(path / CARD_FILE), path, FOLDER)
 
 
-def verify_model(model: StoredModel) -> tuple[FileCheck, ...]:
-    """Hash every file of a model again and compare with its card, one result a file."""
-    return tuple(_check(model, number) for number in range(len(model.card.files)))
+def _how_to_get(name: str) -> str:
+    from closecall.models.known import find_known
 
-
-def verify_all() -> tuple[FileCheck, ...]:
-    """Verify every model on this machine; a folder whose card is broken is one failed check."""
-    listing = list_models()
-    checks = [check for model in listing.models for check in verify_model(model)]
-    checks += [
-        FileCheck(broken.folder.name, broken.folder / CARD_FILE, "", "", broken.problem)
-        for broken in listing.broken
-    ]
-    return tuple(checks)
+    known = find_known(name)
+    add = "Add one with 'closecall models add FOLDER'"
+    if known is None:
+        return f"{add}, or fetch one with 'closecall models pull'"
+    return f"{known.model.name} is known: 'closecall models pull {known.model.name}'. {add}"
 
 
 def add_model(
@@ -253,65 +246,46 @@ def add_model(
         licence=licence,
         languages=tuple(languages),
     )
-    root = store_folder()
-    place = root / naming.name
-    if not is_model_name(naming.name):
-        raise UsageError(
-            f"{naming.name!r} cannot name a model; give another name, of letters, digits, '.', "
-            "'-' and '_'"
-        )
-    _require_free(naming, place, force=force)
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=".adding-", dir=root))
-    except OSError as error:
-        raise _unwritable(root, error) from error
-    try:
-        card = compile_folder(origin, work / "new", naming, storage=storage, prefixes=prefixes)
-        _put_in_place(work, place)
-    finally:
-        _clear(work, place)
+    place = place_for(naming.name)
+    require_free((naming.name, *naming.aliases), place, force=force)
+    with placing(place) as new:
+        card = compile_folder(origin, new, naming, storage=storage, prefixes=prefixes)
     return StoredModel(card, place, STORE)
 
 
-def _put_in_place(work: Path, place: Path) -> None:
-    """Move ``work/new`` to ``place``, setting what was there aside first."""
-    try:
-        if os.path.lexists(place):
-            place.rename(work / "old")
-        (work / "new").rename(place)
-    except OSError as error:
-        raise _unwritable(place, error) from error
+def place_for(name: str) -> Path:
+    """Return where the store keeps a model of that name.
+
+    Raises
+    ------
+    UsageError
+        If it cannot name a model.
+    ModelError
+        If there is no home folder.
+    """
+    if not is_model_name(name) or name.casefold() == CARDS:
+        raise UsageError(
+            f"{name!r} cannot name a model; give another name, of letters, digits, '.', "
+            "'-' and '_'"
+        )
+    return store_folder() / name
 
 
-def _clear(work: Path, place: Path) -> None:
-    """Remove the folder of work, once a model set aside whose place is empty is back there."""
-    old = work / "old"
-    if os.path.lexists(old) and not os.path.lexists(place):
-        try:
-            old.rename(place)
-        except OSError as error:
-            raise ModelError(
-                f"{place}: cannot be written: {error.strerror or error}. "
-                f"The model that was there is kept in {old}"
-            ) from error
-    shutil.rmtree(work, ignore_errors=True)
+def require_free(names: Sequence[str], place: Path, *, force: bool) -> None:
+    """Refuse names that another model answers to.
 
-
-def _unwritable(path: Path, error: OSError) -> ModelError:
-    return ModelError(
-        f"{path}: cannot be written: {error.strerror or error}. "
-        "Set CLOSECALL_MODELS_DIR to a folder you may write"
-    )
-
-
-def _require_free(naming: Naming, place: Path, *, force: bool) -> None:
-    """Refuse names that another model answers to."""
+    Raises
+    ------
+    UsageError
+        If something stands at ``place`` and ``force`` is not given, or a name is taken.
+    ModelError
+        If it cannot be told which names are taken.
+    """
     if os.path.lexists(place) and not force:
         raise UsageError(
             f"{place}: already there; give another name, or replace it with --force (force=True)"
         )
-    wanted = {text.casefold(): text for text in (naming.name, *naming.aliases)}
+    wanted = {text.casefold(): text for text in names}
     listing = list_models()
     for broken in listing.broken:
         if broken.folder == place.parent:  # which names are taken is not known
@@ -325,6 +299,11 @@ def _require_free(naming: Naming, place: Path, *, force: bool) -> None:
                     f"{wanted[text.casefold()]!r} already names {model.card.name} "
                     f"({model.folder}); give another name"
                 )
+    for one in list_published(place.parent)[0]:
+        if one.folder != place and one.model.name.casefold() in wanted:
+            raise UsageError(
+                f"{one.model.name!r} already names the files in {one.folder}; give another name"
+            )
 
 
 def _name_for(folder: Path) -> str:
@@ -341,7 +320,11 @@ def _model_folders(root: Path) -> list[Path]:
         If ``root`` is there and cannot be listed.
     """
     try:
-        found = [path for path in root.iterdir() if not path.name.startswith(".")]
+        found = [
+            path
+            for path in root.iterdir()
+            if not path.name.startswith(".") and path.name.casefold() != CARDS
+        ]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
@@ -356,22 +339,6 @@ def _may_have_card(folder: Path) -> bool:
         return False
     except OSError:  # reading the card will say what is wrong
         return True
-
-
-def _check(model: StoredModel, number: int) -> FileCheck:
-    entry = model.card.files[number]
-    path = model.folder / entry.name
-    try:
-        found = hash_file(path)
-    except ModelError as error:
-        return FileCheck(model.card.name, path, entry.sha256, "", str(error))
-    problem = ""
-    if found.sha256 != entry.sha256:
-        problem = (
-            f"{path}: expected sha256 {entry.sha256} ({entry.size} bytes), "
-            f"found {found.sha256} ({found.size} bytes)"
-        )
-    return FileCheck(model.card.name, path, entry.sha256, found.sha256, problem)
 
 
 def _spelled(card: ModelCard) -> str:

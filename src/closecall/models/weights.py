@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from closecall.errors import MissingExtraError, ModelError
+from closecall.models.families import FAMILIES
 
 WEIGHTS_FILE = "model.safetensors"
 
@@ -76,8 +77,12 @@ class Weights:
         header.pop("__metadata__", None)
         self._entries: Mapping[str, Mapping[str, Any]] = header
         self._start = _HEADER_BYTES + length
-        # Checkpoints of BertModel have bare names, those of its heads begin with "bert.".
-        self._prefix = "bert." if any(name.startswith("bert.") for name in header) else ""
+        # Checkpoints of a bare encoder have bare names, those of its heads begin with the
+        # family's.
+        prefixes = {family.prefix for family in FAMILIES.values()}
+        self._prefix = next(
+            (one for one in sorted(prefixes) if any(name.startswith(one) for name in header)), ""
+        )
 
     def tensor(self, name: str, shape: tuple[int, ...]) -> Tensor:
         """Return a tensor as float32, C order.

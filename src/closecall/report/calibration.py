@@ -10,6 +10,7 @@ from closecall.calibration.figures import about, at_most, count_of, one_in, perc
 from closecall.calibration.records import TwoCutoffs
 from closecall.calibration.words import goal_words, promises_words
 from closecall.report import calibration_details as details
+from closecall.report import calibration_judge as judge
 from closecall.report import calibration_labels as labels
 from closecall.report.calibration_terms import backing, noisy, unit
 from closecall.report.words import BLIND, plural
@@ -30,6 +31,7 @@ def lines(calibration: Calibration) -> list[str]:
         *_price(calibration),
         _worry(calibration),
         "",
+        *judge.lines(calibration),
         *details.lines(calibration),
         *labels.lines(calibration),
         BLIND,
@@ -74,6 +76,7 @@ def _rows(made: Calibration) -> Iterator[str]:
         (data.merged, "repeat" if data.merged == 1 else "repeats"),
         (clashing, "labelled both ways"),
         (data.locked, "set aside as a test"),
+        (len(made.sample.trained), "to train the judge"),
         (data.used, "used"),
     ]
     yield f"  {data.rows:,} rows: {', '.join(f'{n:,} {what}' for n, what in parts if n)}."

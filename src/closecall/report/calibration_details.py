@@ -9,6 +9,7 @@ from closecall.calibration.binomial import fewest_labels
 from closecall.calibration.evidence.precision import WrongAmongAccepted, wrong_among_accepted
 from closecall.calibration.evidence.probability import probability
 from closecall.calibration.figures import at_most, limit, one_in, percent, plain, share_of
+from closecall.calibration.head.promise import SIMULATED
 from closecall.calibration.records import Certificate, Cutoff, Errors, Optimum, Rate
 from closecall.calibration.words import ESTIMATORS, OBJECTIVES
 from closecall.report.calibration_terms import (
@@ -65,6 +66,12 @@ def _evidence(made: Calibration) -> Iterator[str]:
         )
     elif found.guarantee == "average":
         yield "Backed on average, if the labels are a random sample of the answers to come."
+    elif made.approximate:
+        yield (
+            "Not proved, because the labels that chose the cutoff trained the judge too, though "
+            f"none scored itself: meant to fail as rarely as an exact guarantee "
+            f"({_spent(made, backed)}). {SIMULATED}"
+        )
     else:
         yield (
             f"Not proved, because how alike the answers of one {unit(made)} are is an estimate: "
@@ -186,6 +193,8 @@ def _held_out(made: Calibration) -> Iterator[str]:
         return
     yield f"Held out ({how}, the median of {found.repeats}; approximate intervals):"
     yield from _pair(found.false_accept_rate, found.false_reject_rate)
+    if made.approximate:
+        yield "  the cutoff chosen anew each time, and the judge not fitted anew"
     moved = [
         f"{min(counts):,} to {max(counts):,} {what}"
         for counts, what in (

@@ -131,7 +131,9 @@ def _backed(made: Calibration, table: SliceTable, reports: list[SliceReport]) ->
     yield from (f"  yes for {part_words(report)}: {_errors(report)}" for report in reports)
     broken = at_most((table.delta_each or 0.0) * table.candidates)
     said = f"  Yes holds for all of these at once but for at most {broken} of calibrations"
-    if made.goal.guarantee != "exact":
+    if made.approximate:
+        said += ": approximate, like the promise above"
+    elif made.goal.guarantee != "exact":
         said += ": the exact kind of promise, unlike the one above"
     if table.per == "group":
         said += f"; it is a share of {unit(made)}s"

@@ -13,6 +13,7 @@ import msgspec
 
 from closecall.records import Measured, State
 from closecall.report.words import narrow, visible_json
+from closecall.runs.cascade import promises
 from closecall.runs.header import MetricPlan
 from closecall.runs.record import Run
 from closecall.runs.results import CALIBRATED_CUTOFF, CaseResult, MetricResult
@@ -86,8 +87,26 @@ def _head(run: Run) -> dict[str, Any]:
             }
             for summary, plan in zip(run.metrics, header.metrics, strict=True)
         ],
+        "cascade": _cascade(run),
+        "usage": None
+        if run.usage is None
+        else {**_camel(run.usage._asdict()), "promptTokens": run.usage.prompt_tokens},
         "watched": [_watched(msgspec.to_builtins(found)) for found in run.watched],
         "exitCode": run.exit_code,
+    }
+
+
+def _cascade(run: Run) -> dict[str, Any] | None:
+    """Return the counts and errors of all rungs together, and what their promises add up to."""
+    if run.cascade is None:
+        return None
+    used = [plan.calibration for plan in run.header.metrics if plan.calibration is not None]
+    added = promises(used)
+    whole = _camel(msgspec.to_builtins(run.cascade))
+    left_out = ("cutoff", "cutoffSource", "cutoffNote", "mean", "median", "metric")
+    return {
+        **{name: value for name, value in whole.items() if name not in left_out},
+        "promise": None if added is None else _camel(msgspec.to_builtins(added)),
     }
 
 
@@ -150,6 +169,7 @@ def metric_json(result: MetricResult) -> dict[str, Any]:
             "score": measured.score,
             "similarity": measured.similarity,
             "borderline": result.borderline,
+            "heldBack": list(result.held),
             "details": measured.details,
             "tokens": msgspec.to_builtins(measured.tokens),
         }

@@ -7,7 +7,7 @@ from html import escape
 from typing import IO
 
 from closecall.report.overview import overview
-from closecall.report.words import BLIND, shorten, visible
+from closecall.report.words import blind, shorten, visible
 from closecall.runs.record import Run
 
 TEXT_WIDTH = 160
@@ -28,6 +28,7 @@ def write(run: Run, out: IO[str]) -> None:
         "",
     ]
     for heading, entries in (
+        ("Cascade", seen.cascade),
         ("Against your labels", seen.labelled),
         ("Not measured", seen.absent),
         ("Notes", seen.notes),
@@ -51,7 +52,12 @@ def write(run: Run, out: IO[str]) -> None:
             "</details>",
             "",
         ]
-    lines += [f"**{_text(seen.verdict)}**", "", f"*{BLIND}*", ""]
+    lines += [
+        f"**{_text(seen.verdict)}**",
+        "",
+        f"*{blind(plan.id for plan in run.header.metrics)}*",
+        "",
+    ]
     out.write("\n".join(lines))
 
 

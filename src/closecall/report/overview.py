@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from closecall.calibration.records import Rate
 from closecall.metrics.cutoffs import shown
 from closecall.records import Case, Measured, Unmeasured
+from closecall.report.cascade import cascade_lines
 from closecall.report.words import number, plural, rate, shorten
 from closecall.runs.header import RunHeader
 from closecall.runs.record import Run
-from closecall.runs.results import CUTOFF_WORDS, MetricResult
+from closecall.runs.results import CUTOFF_WORDS, MetricResult, guards_words
 from closecall.runs.summary import MetricSummary
+
+if TYPE_CHECKING:
+    from closecall.embedders.base import Usage
 
 WORST = 5
 MAX_REASONS = 5
@@ -54,6 +58,7 @@ class Overview(NamedTuple):
     reading: tuple[str, ...]
     rows: tuple[MetricRow, ...]
     labelled: tuple[str, ...]
+    cascade: tuple[str, ...]
     absent: tuple[str, ...]
     notes: tuple[str, ...]
     worst: dict[str, tuple[Worst, ...]]
@@ -70,7 +75,10 @@ def overview(run: Run, worst: int = WORST) -> Overview:
         title=_title(run),
         reading=run.header.dataset.reading,
         rows=tuple(_row(m, run.header) for m in run.metrics),
-        labelled=tuple(line for m in run.metrics for line in _labelled(m, run.header)),
+        labelled=()
+        if run.cascade
+        else tuple(line for m in run.metrics for line in _labelled(m, run.header)),
+        cascade=tuple(cascade_lines(run)),
         absent=tuple(_absent(run, _first_absent(run) if worst else {})),
         notes=tuple(_notes(run)),
         worst=_worst(run, worst) if worst else {},
@@ -125,6 +133,8 @@ def _labelled(summary: MetricSummary, header: RunHeader) -> list[str]:
     let_in = f"{_error(counts.false_accepts, rejects, summary.false_accept_rate)} let through"
     turned = f"{_error(counts.false_rejects, accepts, summary.false_reject_rate)} turned away"
     head = f"{summary.metric}, cutoff {cutoff_words(header, summary)}"
+    if summary.held_back:
+        head += " with guards"
     lines = [
         f"{head}, {wrong} by label: {let_in} (false accepts)",
         f"{head}, {right} by label: {turned} (false rejects)",
@@ -182,6 +192,7 @@ def _first_absent(run: Run) -> dict[tuple[str, str], list[str]]:
 def _notes(run: Run) -> list[str]:
     notes = []
     for m in run.metrics:
+        notes += _held(m)
         if m.truncated:
             notes.append(
                 f"{m.metric}: {plural(m.truncated, 'case')} with a text longer than the model's "
@@ -192,7 +203,7 @@ def _notes(run: Run) -> list[str]:
                 f"{m.metric}: {plural(m.unknown, 'case')} with words or signs the model does not "
                 "know; it reads each of them as the same unknown one"
             )
-        if m.not_applicable:
+        if m.not_applicable and run.cascade is None:
             notes.append(f"{m.metric}: does not apply to {plural(m.not_applicable, 'case')}")
         if m.borderline:
             bands = _bands(run.header, m.metric)
@@ -203,6 +214,8 @@ def _notes(run: Run) -> list[str]:
                 else f"{m.metric}: {plural(m.borderline, 'close call')}, within {bands}"
             )
     notes += _watched(run)
+    if run.usage is not None:
+        notes.append(_used(run.usage))
     if run.cases.bad_rows:
         problems = run.header.dataset.problems
         notes.append(
@@ -211,6 +224,38 @@ def _notes(run: Run) -> list[str]:
         )
         notes += [f"  {problem}" for problem in problems[:MAX_REASONS]]
     return notes
+
+
+def _held(m: MetricSummary) -> list[str]:
+    """Say what the guards did, and what they were to do where nothing was held back."""
+    if not m.guards:
+        return []
+    told = guards_words(m.guards)
+    if not m.held_back:
+        return [f"{m.metric}: guards held back none of {plural(m.passed, 'accept')} ({told})"]
+    by = ", ".join(f"{name} {count:,}" for name, count in m.held_by.items())
+    of = m.passed + m.held_back
+    head = f"{m.metric}: guards held back {rate(m.held_back, of)} of what the cutoff accepts"
+    lines = [f"{head} ({by}): {told}; --guards off accepts them"]
+    if m.held_accepts or m.held_rejects:
+        lines.append(
+            f"{m.metric}: of those, {plural(m.held_rejects, 'wrong answer')} and "
+            f"{plural(m.held_accepts, 'right answer')} by label"
+        )
+    return lines
+
+
+def _used(usage: Usage) -> str:
+    """Say what the provider reported; what it did not report is no zero."""
+    told = f"{plural(usage.replies, 'request')} answered by the provider"
+    if usage.prompt_tokens is not None:
+        return f"{told}: {usage.prompt_tokens:,} tokens, as it reports"
+    if not usage.replies:
+        return f"{told}: everything came from the cache"
+    return (
+        f"{told}: {usage.reported:,} tokens reported, and {usage.unreported:,} of the answers do "
+        "not say how many they took"
+    )
 
 
 def _bands(header: RunHeader, metric: str) -> str | None:
@@ -276,7 +321,7 @@ def _entry(case: Case, result: MetricResult, digits: int) -> Worst:
             ("input", case.input or ""),
             ("context", _chosen(case.context, details.get("bestPassage"))),
         )
-    elif name in _AGAINST_CONTEXT:
+    elif name in _AGAINST_CONTEXT or ":sides=context" in result.metric:
         first, second = (
             ("context", _chosen(case.context, details.get("bestPassage"))),
             ("response", case.response or ""),

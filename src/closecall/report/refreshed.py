@@ -7,7 +7,7 @@ from typing import Any
 
 from closecall.calibration.figures import plain
 from closecall.report.words import shorten
-from closecall.runs.calibrate import Refreshed
+from closecall.runs.refresh import Refreshed
 
 NAMED = 20
 """Answers named of those that are decided otherwise."""

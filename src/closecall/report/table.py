@@ -7,7 +7,7 @@ import textwrap
 from typing import IO
 
 from closecall.report.overview import Overview, Worst, overview
-from closecall.report.words import BLIND, shorten, visible
+from closecall.report.words import blind, shorten, visible
 from closecall.runs.record import Run
 
 MIN_TEXT = 24
@@ -48,6 +48,7 @@ def write(run: Run, out: IO[str], width: int | None = None) -> None:
         shown = f"  {note}" if short else _hung(note, console.width)
         console.print(shown, style="dim", soft_wrap=short)
     for heading, lines in (
+        ("Cascade", seen.cascade),
         ("Against your labels", seen.labelled),
         ("Not measured", seen.absent),
         ("Notes", seen.notes),
@@ -61,7 +62,7 @@ def write(run: Run, out: IO[str], width: int | None = None) -> None:
         for entry in worst:
             _pair(entry, console.width, console.print)
     console.print(f"\n{seen.verdict}", style=VERDICTS.get(run.exit_code, "bold"))
-    console.print(BLIND, style="dim")
+    console.print(blind(plan.id for plan in run.header.metrics), style="dim")
 
 
 def _hung(line: str, width: int) -> str:

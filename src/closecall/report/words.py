@@ -5,13 +5,32 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Iterable
 from typing import IO
 
 BLIND = (
     "Similarity of embeddings sees topic and wording; it is nearly blind to a changed number, a "
     "negation or a swapped name."
 )
-"""What every report says of the evidence it shows."""
+"""What a report says of the evidence it shows, where that is a similarity or words in common."""
+
+BLIND_PAIR = (
+    "A pair model reads both texts together and is blind to whatever it was not trained to tell "
+    "apart; labels of your own show what that is."
+)
+BLIND_JUDGE = (
+    "A fitted judge has learnt from answers like those it was fitted to, and may misjudge those "
+    "of another system or another length."
+)
+
+
+def blind(metrics: Iterable[str]) -> str:
+    """Return what the evidence of these metrics, by name, is blind to."""
+    said = {_BLIND.get(name.partition(":")[0], BLIND): None for name in metrics}
+    return " ".join(said) or BLIND
+
+
+_BLIND = {"cross_encoder": BLIND_PAIR, "fitted_judge": BLIND_JUDGE}
 
 _SPACE = re.compile(r"\s+")
 

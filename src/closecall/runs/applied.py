@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from closecall.calibration.records import Decision
+from closecall.calibration.records import Certificate, Decision, Guarantee
 
 if TYPE_CHECKING:
     from closecall.calibration.artefact import Calibration
+
+
+JUDGED = "; the judge was fitted to the same labels"
+"""Said of a promise whose labels also fitted the metric."""
 
 
 class Applied(msgspec.Struct, frozen=True, kw_only=True):
@@ -18,7 +22,9 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
     ``reject`` is None with one cutoff. ``bands`` are the ranges of scores that are close calls,
     both ends in them. ``evidence`` is that of each promise. ``cases`` is the digest of the cases
     whose labels chose the cutoff. ``uncalibrated`` marks a cutoff that was used although it was
-    fitted with something else.
+    fitted with something else. ``max_far``, ``max_frr`` and ``confidence`` are its promise in
+    numbers, ``guarantee`` how firm it is and ``per`` what its rate weighs alike, rows or groups;
+    None where no promise is made.
     """
 
     path: str
@@ -34,6 +40,11 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
     labels: int
     cases: str
     uncalibrated: bool = False
+    max_far: float | None = None
+    max_frr: float | None = None
+    confidence: float | None = None
+    guarantee: Guarantee | None = None
+    per: Literal["row", "group"] | None = None
 
     @classmethod
     def of(cls, made: Calibration, path: str, *, uncalibrated: bool = False) -> Applied:
@@ -42,6 +53,7 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
 
         accept, reject = made.accept_cutoff, made.reject_cutoff
         backed = [accept] if reject is None else [accept, reject]
+        proof = accept.evidence if isinstance(accept.evidence, Certificate) else None
         return cls(
             path=path,
             digest=made.digest,
@@ -50,12 +62,22 @@ class Applied(msgspec.Struct, frozen=True, kw_only=True):
             accept=accept.value,
             reject=None if reject is None else reject.value,
             decimals=accept.decimals,
-            promise=goal_words(made.goal),
-            evidence="; ".join(evidence_words(cutoff.evidence) for cutoff in backed),
+            promise=goal_words(made.goal, approximate=made.approximate),
+            evidence="; ".join(evidence_words(cutoff.evidence) for cutoff in backed)
+            + (JUDGED if made.approximate else ""),
             bands=tuple((band.low, band.high) for band in made.close_calls),
             labels=made.data.used,
             cases=made.data.digest,
             uncalibrated=uncalibrated,
+            max_far=made.goal.max_far,
+            max_frr=made.goal.max_frr,
+            confidence=None if proof is None else made.goal.confidence,
+            guarantee=None
+            if proof is None
+            else "approximate"
+            if made.approximate
+            else proof.guarantee,
+            per=None if proof is None else proof.per,
         )
 
     def rounded(self, score: float) -> float:

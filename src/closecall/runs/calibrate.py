@@ -5,42 +5,37 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from closecall.calibration.artefact import Calibration
 from closecall.calibration.build import History, Material, build
-from closecall.calibration.decisions import decide
 from closecall.calibration.drift.canary_record import record_canaries
 from closecall.calibration.evidence.slicing import Slicer
 from closecall.calibration.goals import DEFAULT_MAX_FAR, Goal
 from closecall.calibration.labels.items import group_of
-from closecall.calibration.labels.label_facts import label_facts, refuse_active
-from closecall.calibration.labels.rows import LabelledRow, LabelledRows, collect
+from closecall.calibration.labels.label_facts import (
+    label_facts,
+    refuse_active,
+    refuse_made_up,
+)
+from closecall.calibration.labels.rows import LabelledRows, collect
 from closecall.calibration.records import Infeasible
 from closecall.datasets import OnBadRow
 from closecall.embedders.base import Embedder
 from closecall.errors import (
-    CalibrationFileError,
     DataError,
-    InstrumentMismatchError,
     UsageError,
 )
 from closecall.metrics.base import Metric
 from closecall.metrics.registry import DEFAULT as DEFAULT_METRIC
 from closecall.metrics.registry import load_metric
-from closecall.records import Case, Label, Measured
-from closecall.runs.evaluate import (
-    GIVEN,
-    PathLike,
-    chosen_embedder,
-    evaluate,
-    read_cases,
-)
+from closecall.records import Case
+from closecall.runs.asked import PathLike, chosen_embedder, read_cases
+from closecall.runs.evaluate import evaluate
+from closecall.runs.judging import Judging, Measurements, Wanted, build_judged
 from closecall.runs.monitor import TEXTS
 from closecall.runs.runner import Progress
 from closecall.runs.stale_cache import drop_stale_vectors
@@ -65,6 +60,7 @@ def calibrate(
     lock: bool = True,
     keep_texts: bool = True,
     leave_out_active: bool = False,
+    judge: Wanted = False,
     previous: Calibration | None = None,
     window: str | None = None,
     threads: int | None = None,
@@ -97,6 +93,11 @@ def calibrate(
         it still holds ids, scores, and the values of slices; one that is a whole text is dropped.
     leave_out_active
         Leave out labels that were picked by score, which no promise can rest on.
+    judge
+        True (or ``crossed``) fits a judge to the labels and calibrates that: all rows train it and
+        choose the cutoff, so the promise is approximate. ``split``: half of the groups train it
+        and the others choose, so the promise is exact. It is kept only where it is better than
+        the best single score by more than one standard error.
     previous
         An earlier calibration on mostly the same labels, so that tries are counted.
     window, threads, mapping, on_bad_row, cache, progress, on_notice
@@ -111,9 +112,11 @@ def calibrate(
     ------
     DataError, UsageError, ConfigurationError
         As for ``evaluate``; also where no case has a label, a field to group or slice by is not
-        there, or labels were picked by score. Raised before any text is embedded.
+        there, or a promise is asked of labels that were picked by score or made by ``closecall
+        stress``. Raised before any text is embedded.
     """
     wanted = goal or Goal(max_far=DEFAULT_MAX_FAR)
+    judging = Judging.of(judge, metric, wanted)
     asked = tuple(slices)
     texts = sorted(TEXTS.intersection(asked))
     if texts and not keep_texts:
@@ -122,8 +125,14 @@ def calibrate(
             "not to keep: slice by another field, or keep the texts"
         )
     spec, used = chosen_embedder(embedder, window, threads)
-    chosen = load_metric(metric) if isinstance(metric, str) else metric
-    source, file = read_cases(cases, mapping, on_bad_row, DECIDING.union(chosen.spec.needs))
+    measuring: list[Metric] = []
+    needs: Iterable[str]
+    if judging is None:
+        measuring = [load_metric(metric) if isinstance(metric, str) else metric]
+        needs = measuring[0].spec.needs
+    else:
+        needs = judging.needs
+    source, file = read_cases(cases, mapping, on_bad_row, DECIDING.union(needs))
     labelled = [case for case in source if case.label is not None]
     name = "cases" if file.path is None else Path(file.path).name
     if not labelled:
@@ -140,21 +149,34 @@ def calibrate(
         if not labelled:
             raise DataError(f"{name}: all {picked:,} labels were picked by score")
         facts = label_facts(labelled)
-    elif wanted.promises:
+    if wanted.promises:
         refuse_active(facts)
+        refuse_made_up(facts)
     for case in labelled:
         group_of(case, group)
     Slicer.fit(labelled, asked)
     drop_stale_vectors(previous, used, cache, on_notice)
-    run = evaluate(labelled, chosen, used, cache=cache, progress=progress, on_notice=on_notice)
-    rows = collect(((row.case, row.results[0].measurement) for row in run), group)
+    if judging is not None:
+        judging = judging.settled(labelled)
+        measuring = judging.metrics()
+    run = evaluate(
+        labelled,
+        measuring,
+        used,
+        guards="off",
+        cache=cache,
+        progress=progress,
+        on_notice=on_notice,
+    )
+    found = None if judging is None else Measurements(judging.known, run)
+    rows = collect(found or ((row.case, row.results[0].measurement) for row in run), group)
     rows = dataclasses.replace(
         rows,
         seen=file.rows,
         unlabelled=unlabelled,
         unmeasured={**rows.unmeasured, **({PICKED: picked} if picked else {})},
     )
-    _require_rows(rows, name)
+    require_rows(rows, name)
     slicer = Slicer.fit(rows.cases, asked)
     material = Material(
         rows=rows,
@@ -163,174 +185,25 @@ def calibrate(
         slices=[slicer.of(case) for case in rows.cases],
         name=name,
         digest=file.digest,
-        metric=chosen.spec,
+        metric=measuring[0].spec,
         embedder=spec,
         window=used.instrument.window,
         instrument=used.instrument,
         canaries=record_canaries(used),
     )
-    return build(
+    history = history_of(previous, material, lock=lock)
+    created = timestamp()
+    if judging is None or found is None:
+        return build(material, wanted, created=created, history=history, keep_texts=keep_texts)
+    return build_judged(
         material,
+        found,
+        judging,
         wanted,
-        created=timestamp(),
-        history=_history(previous, material, lock=lock),
+        created=created,
+        history=history,
         keep_texts=keep_texts,
     )
-
-
-class Refreshed(msgspec.Struct, frozen=True, kw_only=True):
-    """A calibration made again from its stored texts.
-
-    ``flipped`` has the labelled rows it now decides otherwise: id, decision then, decision now.
-    """
-
-    before: Calibration
-    after: Calibration | Infeasible
-    flipped: tuple[tuple[str, str, str], ...]
-
-
-def refresh(
-    calibration: Calibration,
-    embedder: Embedder | str | None = None,
-    *,
-    metric: Metric | None = None,
-    window: str | None = None,
-    threads: int | None = None,
-    cache: bool | PathLike = True,
-    progress: Progress | None = None,
-    on_notice: Callable[[str], None] | None = None,
-) -> Refreshed:
-    """Score the stored labelled texts again, with the embedder as it is now, and choose anew.
-
-    No label is asked for: they are about the texts, not about the embedder. The same rows stay
-    set aside. Where the embedder keeps its identity and yet gives other vectors, what the cache
-    holds of it is dropped.
-
-    Parameters
-    ----------
-    calibration
-        One that kept its texts.
-    embedder
-        An embedder or a name; None: by the name that the calibration has.
-    metric
-        The metric itself, where it is none that a name stands for. It may be of a newer version.
-    window
-        What to do with long texts, for an embedder given by name; None: as before.
-    threads, cache, progress, on_notice
-        As for ``evaluate``.
-
-    Raises
-    ------
-    CalibrationFileError
-        The texts were not kept.
-    InstrumentMismatchError
-        ``metric`` is another one.
-    UsageError, ConfigurationError
-        As for ``evaluate``.
-    """
-    sample = calibration.sample
-    if sample.texts is None:
-        raise CalibrationFileError(
-            "this calibration was made without its texts, so they cannot be scored again: "
-            "calibrate anew from the labelled file"
-        )
-    chosen = load_metric(calibration.metric.id) if metric is None else metric
-    if chosen.spec.id != calibration.metric.id:
-        raise InstrumentMismatchError(
-            f"the calibration is for {calibration.metric.id}, not for {chosen.spec.id}"
-        )
-    if embedder is None:
-        embedder = calibration.embedder
-        if embedder.startswith(GIVEN):
-            raise UsageError(
-                f"the embedder was a {embedder.removeprefix(GIVEN)} given in Python: give it again"
-            )
-    if window is None and isinstance(embedder, str):
-        window = calibration.window
-    spec, used = chosen_embedder(embedder, window, threads)
-    cases = [
-        Case(
-            id=case_id,
-            input=texts.input,
-            response=texts.response,
-            references=texts.references,
-            context=texts.context,
-            label=Label.ACCEPT if mark == "a" else Label.REJECT,
-            place=place,
-        )
-        for case_id, place, mark, texts in zip(
-            sample.ids, sample.places, sample.accept, sample.texts, strict=True
-        )
-    ]
-    drop_stale_vectors(calibration, used, cache, on_notice)
-    run = evaluate(cases, chosen, used, cache=cache, progress=progress, on_notice=on_notice)
-    data = calibration.data
-    rows, kept = [], []
-    unmeasured = dict(data.unmeasured)
-    for at, row in enumerate(run):
-        found = row.results[0].measurement
-        if not isinstance(found, Measured):
-            unmeasured[found.reason] = unmeasured.get(found.reason, 0) + 1
-            continue
-        cut = any(tokens.truncated for tokens in found.tokens.values())
-        rows.append(
-            LabelledRow(cases[at], found.value, sample.accept[at] == "a", sample.groups[at], cut)
-        )
-        kept.append(at)
-    measured = LabelledRows(
-        rows=tuple(rows),
-        grouped_by=data.grouped_by,
-        seen=data.rows,
-        unlabelled=data.unlabelled,
-        merged=data.merged,
-        conflicts=data.conflicts,
-        agreement=data.agreement,
-        attributed=data.attributed,
-        joined=data.joined,
-        unmeasured=unmeasured,
-    )
-    _require_rows(measured, data.name)
-    material = Material(
-        rows=measured,
-        facts=msgspec.structs.replace(
-            label_facts(()),
-            active=data.active,
-            unstated=max(0, data.used + data.locked - data.active),
-        ),
-        slicer=calibration.slicer,
-        slices=[sample.slices_of_row(at) for at in kept],
-        name=data.name,
-        digest=data.digest,
-        metric=chosen.spec,
-        embedder=spec,
-        window=used.instrument.window,
-        instrument=used.instrument,
-        canaries=record_canaries(used),
-    )
-    after = build(
-        material,
-        calibration.goal,
-        created=timestamp(),
-        history=History(
-            tried=calibration.tried,
-            lock=calibration.locked is not None,
-            **_tested(calibration),
-        ),
-    )
-    flipped = () if isinstance(after, Infeasible) else _flipped(calibration, after, kept)
-    return Refreshed(before=calibration, after=after, flipped=flipped)
-
-
-def _flipped(
-    before: Calibration, after: Calibration, kept: Sequence[int]
-) -> tuple[tuple[str, str, str], ...]:
-    """Return which rows are decided otherwise now; ``kept`` are those of then that still count."""
-    then, now = before.sample, after.sample
-    pairs = (
-        (case_id, decide(before.rule, then.scores[at]), decide(after.rule, score))
-        for case_id, score, at in zip(now.ids, now.scores, kept, strict=True)
-    )
-    return tuple((case_id, was.value, new.value) for case_id, was, new in pairs if was is not new)
 
 
 def timestamp() -> str:
@@ -342,7 +215,7 @@ def timestamp() -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _require_rows(rows: LabelledRows, name: str) -> None:
+def require_rows(rows: LabelledRows, name: str) -> None:
     """Refuse labels of which none is left, and say what became of them."""
     if rows.rows:
         return
@@ -356,7 +229,7 @@ def _require_rows(rows: LabelledRows, name: str) -> None:
     raise DataError(f"{name}: none of the labelled rows could be measured: {reason}")
 
 
-def _history(previous: Calibration | None, material: Material, *, lock: bool) -> History:
+def history_of(previous: Calibration | None, material: Material, *, lock: bool) -> History:
     """Return what an earlier calibration says of the labels: one on mostly the same is a try."""
     if previous is None:
         return History(lock=lock)
@@ -371,10 +244,10 @@ def _history(previous: Calibration | None, material: Material, *, lock: bool) ->
     shared = before & {row.group for row in material.rows.rows}
     if 2 * len(shared) < len(before):
         return History(lock=lock)
-    return History(tried=previous.tried + 1, lock=lock, **_tested(previous))
+    return History(tried=previous.tried + 1, lock=lock, **tested(previous))
 
 
-def _tested(calibration: Calibration) -> dict[str, Any]:
+def tested(calibration: Calibration) -> dict[str, Any]:
     """Return which groups tested a cutoff before and how often, and which chose one."""
     found, sample = calibration.locked, calibration.sample
     groups = frozenset(sample.groups[row] for row in sample.locked)
@@ -385,4 +258,4 @@ def _tested(calibration: Calibration) -> dict[str, Any]:
     }
 
 
-__all__ = ["Refreshed", "calibrate", "refresh", "timestamp"]
+__all__ = ["calibrate", "history_of", "require_rows", "tested", "timestamp"]

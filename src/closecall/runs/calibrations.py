@@ -69,6 +69,33 @@ def load_calibrations(given: Calibrations | None) -> list[Given]:
     return found
 
 
+def with_judges(
+    metrics: str | Metric | Iterable[str | Metric] | None, given: Sequence[Given]
+) -> list[str | Metric]:
+    """Return the metrics of a run, those that a calibration holds made from it.
+
+    None stands for those of the calibrations. A name that is no calibration's judge stays a name.
+    """
+    judges: dict[str, Metric] = {}
+    for one in given:
+        if one.made.judge is not None:
+            from closecall.metrics.fitted.judge import FittedJudge
+
+            judges[one.metric] = FittedJudge(one.made.judge.head)
+    if metrics is None:
+        return [judges.get(one.metric, one.metric) for one in given]
+    if isinstance(metrics, str) or not isinstance(metrics, Iterable):
+        metrics = [metrics]
+    flat: list[str | Metric] = []
+    for item in metrics:
+        if isinstance(item, str):
+            names = (name.strip() for name in item.split(",") if name.strip())
+            flat.extend(judges.get(name, name) for name in names)
+        else:
+            flat.append(item)
+    return flat
+
+
 def embedder_of(given: Sequence[Given]) -> str | None:
     """Return the name of the embedder that calibrations were made with, where it has one."""
     names = {one.made.embedder for one in given}
@@ -144,6 +171,12 @@ def mismatch(one: Given, spec: MetricSpec, embedder: Embedder, embedder_spec: st
     """Return why a calibration does not belong to this metric and embedder, empty when it does."""
     made, name = one.made, one.name
     again = _how_to_refresh(one, embedder_spec, embedder.instrument.window)
+    if made.judge is not None and made.metric.version != spec.version:
+        return (
+            f"{name} was made with another judge ({made.metric.version}) than the run has "
+            f"({spec.version}): a cutoff holds for the judge it was chosen for. Leave the metric "
+            "out, and the one in the calibration is used"
+        )
     if made.metric.version != spec.version:
         return (
             f"{name} was made with version {made.metric.version} of {spec.id}, here is "

@@ -25,7 +25,7 @@ from closecall.calibration.comparing.model_bootstrap import RESAMPLES, bootstrap
 from closecall.calibration.goals import DEFAULT_MAX_FAR, Goal
 from closecall.calibration.inputs import labelled
 from closecall.calibration.labels.items import group_of
-from closecall.calibration.labels.label_facts import warn_active
+from closecall.calibration.labels.label_facts import warn_active, warn_made_up
 from closecall.calibration.labels.rows import LabelledRows, group_digest
 from closecall.embedders.base import Embedder
 from closecall.errors import DataError, UsageError
@@ -189,6 +189,10 @@ def compare_embedders(
         raise DataError(
             f"{read.name}: {warn_active(read.facts)}, and models are compared under a promise on "
             "such a rate. Leave these labels out (--leave-out-active)"
+        )
+    if made_up := warn_made_up(read.facts):
+        raise DataError(
+            f"{read.name}: {made_up}, and models are compared under a promise on such a rate"
         )
     rows = paired_rows(read, sides, how)
     found = compare_models(

@@ -22,9 +22,18 @@ def definition(
     metrics: Sequence[Metric],
     instrument: Instrument,
     applied: Mapping[str, Applied] | None = None,
+    guards: Mapping[str, Mapping[str, str]] | None = None,
+    *,
+    cascade: bool = False,
+    subject: str = "",
 ) -> dict[str, Any]:
-    """Return the definition as JSON values; ``applied`` maps a metric to its calibration."""
-    used = applied or {}
+    """Return the definition as JSON values.
+
+    ``applied`` maps a metric to its calibration, ``guards`` to the guards that stand beside it. In
+    a ``cascade`` the metrics decide one after another. ``subject`` is the digest of what answers
+    the cases.
+    """
+    used, beside = applied or {}, guards or {}
     return {
         "cases": cases_digest,
         "metrics": [
@@ -34,10 +43,13 @@ def definition(
                 "cutoff": metric.cutoff,
                 "options": metric.spec.options,
                 **_by_calibration(used.get(metric.spec.id)),
+                **({"guards": dict(found)} if (found := beside.get(metric.spec.id)) else {}),
             }
             for metric in metrics
         ],
         "instrument": msgspec.to_builtins(instrument),
+        **({"cascade": True} if cascade else {}),
+        **({"subject": subject} if subject else {}),
     }
 
 
@@ -54,12 +66,15 @@ def _by_calibration(applied: Applied | None) -> dict[str, Any]:
 
 
 def evaluator_version(
-    metric: Metric, instrument: Instrument, applied: Applied | None = None
+    metric: Metric,
+    instrument: Instrument,
+    applied: Applied | None = None,
+    guards: Mapping[str, str] | None = None,
 ) -> str:
     """Return the version written beside each result: the metric's own, then 12 hex digits.
 
-    The digits move with the instrument, the cutoff or calibration and the options, so equal
-    versions mean the same procedure.
+    The digits move with the instrument, the cutoff or calibration, the options and the guards, so
+    equal versions mean the same procedure.
     """
     facts: list[Any] = [
         metric.spec.id,
@@ -68,5 +83,6 @@ def evaluator_version(
         metric.spec.options,
         instrument.digest,
         *(() if applied is None else (applied.digest,)),
+        *([dict(guards)] if guards else ()),
     ]
     return f"{metric.spec.version}+{hashlib.sha256(canonical_json(facts)).hexdigest()[:12]}"

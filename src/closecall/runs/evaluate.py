@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from closecall._version import __version__
-from closecall.cache.location import open_cache
-from closecall.datasets import OnBadRow, cases_digest, cases_from, open_dataset
+from closecall.datasets import OnBadRow
 from closecall.embedders.base import Embedder
 from closecall.embedders.cached import CachedEmbedder
-from closecall.embedders.registry import DEFAULT as DEFAULT_EMBEDDER
-from closecall.embedders.registry import load_embedder
-from closecall.errors import RunFolderError, UsageError
-from closecall.instrument import CHUNK, TEST_KIND, Instrument
+from closecall.errors import UsageError
 from closecall.metrics.base import Metric
-from closecall.metrics.registry import BUILT_IN, load_metrics
+from closecall.metrics.guards.policy import REJECT, GuardPolicy, guard_policy
 from closecall.metrics.registry import DEFAULT as DEFAULT_METRIC
+from closecall.metrics.registry import load_metrics
 from closecall.records import Case
+from closecall.runs.asked import (
+    PathLike,
+    chosen_embedder,
+    is_recorded,
+    open_run_cache,
+    read_cases,
+)
+from closecall.runs.cascade import require_rungs
 from closecall.runs.definition import definition, definition_digest
-from closecall.runs.header import DatasetFacts, MetricPlan, RunHeader
-from closecall.runs.reader import open_run
+from closecall.runs.header import MetricPlan, RunHeader
+from closecall.runs.live import Answers, Judging, subject_of, with_judge_models
 from closecall.runs.record import Run
 from closecall.runs.room import require_room
 from closecall.runs.runner import Progress
-from closecall.runs.sealing import repair_seal
-from closecall.runs.stored import header_of, load_run
 from closecall.runs.values import now_utc
 from closecall.runs.work import Work
 
 if TYPE_CHECKING:
-    from closecall.cache.vectors import VectorCache
+    from closecall.cassettes import Cassette
     from closecall.runs.applied import Applied
     from closecall.runs.calibrations import Calibrations, Given
     from closecall.runs.monitor import Monitor
-
-PathLike = str | os.PathLike[str]
-
-GIVEN = "python:"
-"""Starts the name of an embedder that was handed over as an object."""
 
 
 def evaluate(
@@ -54,6 +51,11 @@ def evaluate(
     cutoffs: Mapping[str, float] | None = None,
     calibration: Calibrations | None = None,
     uncalibrated: bool = False,
+    guards: str | Mapping[str, str] | GuardPolicy | None = None,
+    cascade: bool = False,
+    judge: Judging | None = None,
+    answers: Answers | None = None,
+    cassette: Cassette | None = None,
     window: str | None = None,
     threads: int | None = None,
     mapping: Mapping[str, str] | None = None,
@@ -92,6 +94,22 @@ def evaluate(
     uncalibrated
         Use the cutoffs of calibrations that belong to something else all the same, and say so
         everywhere; the run then never counts as passed.
+    guards
+        What a guard that differs does to an answer that a cutoff accepts; see ``guard_policy``.
+        None: it is left unsure. ``"off"``: nothing.
+    cascade
+        The calibrations decide one after another, in the order given: what lies between the two
+        cutoffs of one, or is held back by a guard, moves on to the next; see ``runs.cascade``.
+    judge
+        The chat model that judges, by name or as an object, or several as a panel; for metrics
+        that ask one. None: the one the environment selects.
+    answers
+        What answers the cases that have no response: a subject, or a function from a case to its
+        response.
+    cassette
+        Everything that leaves the process is recorded there, or comes from there; see
+        ``closecall.cassettes.open_cassette``. The caller closes it. The vector cache is not used
+        for an embedder that is recorded.
     window, threads
         For an embedder given by name; see ``load_embedder``. ``window`` None: as in the
         calibrations, else ``chunk``.
@@ -136,9 +154,13 @@ def evaluate(
     made = _calibrations(calibration)
     if uncalibrated and not made:
         raise UsageError("uncalibrated is about calibrations; name one with calibration=FILE")
-    if metrics is None:
-        metrics = [one.metric for one in made] or DEFAULT_METRIC
-    chosen = load_metrics(metrics, cutoffs)
+    if made:
+        from closecall.runs.calibrations import with_judges
+
+        metrics = with_judges(metrics, made)
+    chosen = load_metrics(DEFAULT_METRIC if metrics is None else metrics, cutoffs)
+    chosen, judges = with_judge_models(chosen, judge, cassette, on_notice)
+    subject_, plan = subject_of(answers, cassette, on_notice)
     if resume and aef is None:
         raise UsageError("resume needs the run folder: aef=DIR")
     if made:
@@ -146,7 +168,7 @@ def evaluate(
 
         embedder = embedder_of(made) if embedder is None else embedder
         window = window_of(made) if window is None and isinstance(embedder, str) else window
-    spec, used = chosen_embedder(embedder, window, threads)
+    spec, used = chosen_embedder(embedder, window, threads, cassette)
     needed = frozenset(field for metric in chosen for field in metric.spec.needs)
     source, facts = read_cases(cases, mapping, on_bad_row, needed)
     applied: dict[str, Applied] = {}
@@ -154,9 +176,19 @@ def evaluate(
         from closecall.runs.calibrations import apply
 
         applied = apply(made, chosen, used, spec, cutoffs, uncalibrated=uncalibrated)
+    if cascade:
+        require_rungs(chosen, applied)
+    policy = guard_policy(guards)
     plans = tuple(
-        MetricPlan.of(metric, used.instrument, applied.get(metric.spec.id)) for metric in chosen
+        MetricPlan.of(metric, used.instrument, applied.get(metric.spec.id), policy)
+        for metric in chosen
     )
+    require_kept(made, plans)
+    if guards is not None and policy.active and not any(plan.guards for plan in plans):
+        raise UsageError(
+            "guards stand beside cutoffs on comparisons of a response with references, and none "
+            f"of these metrics is one: {', '.join(plan.id for plan in plans)}"
+        )
     header = RunHeader(
         run_id=run_id or new_run_id(),
         name=name or (Path(facts.path).name if facts.path else "cases"),
@@ -169,104 +201,57 @@ def evaluate(
         instrument=used.instrument,
         instrument_digest=used.instrument.digest,
         definition_digest=definition_digest(
-            definition(facts.digest, chosen, used.instrument, applied)
+            definition(
+                facts.digest,
+                chosen,
+                used.instrument,
+                applied,
+                {plan.id: plan.guards for plan in plans},
+                cascade=cascade,
+                subject="" if subject_ is None else subject_.identity.digest,
+            )
         ),
         subject=subject,
         subject_version=subject_version,
         content=content,
+        cascade=cascade,
+        judges=judges,
+        answered_by=None if subject_ is None else subject_.identity,
+        subject_plan=plan,
     )
     if aef is not None:
         require_room(header, chosen, source)
-    store = open_run_cache(used, cache, on_notice)
+    # A warm cache would hide what a replay misses, and leave a recording incomplete.
+    store = open_run_cache(used, False if is_recorded(used) else cache, on_notice)
     with closing(store) if store is not None else nullcontext():
-        monitor = _monitor(made, applied, content=content or aef is None)
-        work = Work(header, chosen, CachedEmbedder(used, store), progress, monitor)
+        # Later rungs see a choice of the cases, which is no sign of change.
+        watched = [one for one in made if not cascade or one.metric == chosen[0].spec.id]
+        monitor = _monitor(watched, applied, content=content or aef is None)
+        work = Work(
+            header,
+            chosen,
+            CachedEmbedder(used, store),
+            progress=progress,
+            monitor=monitor,
+            guards=policy,
+            subject=subject_,
+            cassette=cassette,
+        )
         if aef is None:
             return work.in_memory(source)
         return work.in_folder(source, Path(aef), resume=resume)
 
 
-def resume(
-    folder: PathLike,
-    *,
-    threads: int | None = None,
-    cache: bool | PathLike = True,
-    progress: Progress | None = None,
-    on_notice: Callable[[str], None] | None = None,
-) -> Run:
-    """Go on with a run that was cut off, as its own header says.
-
-    A run that had ended is returned as it is, with a notice, so that a second try after a crash
-    always ends with the report.
-
-    Raises
-    ------
-    RunFolderError
-        The folder holds no run, its cases came from Python and not from a file, or
-        the file, the model or a metric is not what it was.
-    """
-    header = header_of(folder)
-    if header.ended_at is not None:
-        return _finished(Path(folder), on_notice)
-    given = [
-        what
-        for what, in_python in (
-            ("cases", header.dataset.path is None),
-            ("embedder", header.embedder.startswith(GIVEN)),
-            ("metrics", any(plan.name not in BUILT_IN for plan in header.metrics)),
-            (
-                "calibration",
-                any(plan.calibration and not plan.calibration.path for plan in header.metrics),
-            ),
-        )
-        if in_python
-    ]
-    if header.dataset.path is None or given:
-        raise RunFolderError(
-            f"{folder}: the {' and '.join(given)} of this run were given in Python, so only the "
-            "program that gave them can go on: evaluate(cases, ..., aef=folder, resume=True)"
-        )
-    return evaluate(
-        header.dataset.path,
-        [plan.id for plan in header.metrics],
-        header.embedder,
-        cutoffs={
-            p.id: p.cutoff
-            for p in header.metrics
-            if p.cutoff is not None and p.calibration is None
-        },
-        calibration=[p.calibration.path for p in header.metrics if p.calibration is not None]
-        or None,
-        uncalibrated=any(p.calibration and p.calibration.uncalibrated for p in header.metrics),
-        window=header.instrument.window,
-        threads=threads,
-        mapping=header.dataset.mapping,
-        on_bad_row=header.dataset.on_bad_row,
-        name=header.name,
-        subject=header.subject,
-        subject_version=header.subject_version,
-        content=header.content,
-        aef=folder,
-        resume=True,
-        cache=cache,
-        progress=progress,
-        on_notice=on_notice,
-    )
-
-
-def open_run_cache(
-    embedder: Embedder,
-    cache: bool | PathLike,  # noqa: FBT001 - as evaluate takes it
-    on_notice: Callable[[str], None] | None,
-) -> VectorCache | None:
-    """Return the vector cache that a run with this embedder uses, open; None without one."""
-    return open_cache(
-        None if isinstance(cache, bool) else cache,
-        # A stand-in for tests leaves nothing in a person's own cache.
-        enabled=cache is not False
-        and (cache is not True or embedder.instrument.kind != TEST_KIND),
-        on_notice=on_notice,
-    )
+def require_kept(made: Sequence[Given], plans: Sequence[MetricPlan]) -> None:
+    """Refuse guards that reject beside a promise about false rejects, which they would break."""
+    promised = {one.metric for one in made if one.made.goal.max_frr is not None}
+    for plan in plans:
+        strict = [name for name, action in plan.guards.items() if action == REJECT]
+        if strict and plan.id in promised:
+            raise UsageError(
+                f"the calibration of {plan.id} promises how few good answers are rejected, and a "
+                f"guard that rejects ({', '.join(strict)}) would break that: leave those unsure"
+            )
 
 
 def _calibrations(given: Calibrations | None) -> list[Given]:
@@ -292,105 +277,10 @@ def _monitor(
     return Monitor(own, texts=content)
 
 
-def _finished(folder: Path, on_notice: Callable[[str], None] | None) -> Run:
-    """Return a closed run; one whose writer died before its seal is sealed first."""
-    repair_seal(folder)
-    problems = open_run(folder).verify()
-    if problems:
-        raise RunFolderError(
-            f"{folder}: this run had ended, and its folder is not what it was then: "
-            f"{problems[0]}. closecall verify says it all"
-        )
-    if on_notice is not None:
-        on_notice(f"{folder}: this run had ended; nothing was left to do")
-    return load_run(folder)
-
-
-def chosen_embedder(
-    embedder: Embedder | str | None, window: str | None, threads: int | None
-) -> tuple[str, Embedder]:
-    """Return the name of an embedder, by which it is found again, and the embedder itself.
-
-    Raises
-    ------
-    UsageError, ConfigurationError
-        There is none of that name, or it is no embedder.
-    """
-    if embedder is None or isinstance(embedder, str):
-        made = load_embedder(embedder, window=CHUNK if window is None else window, threads=threads)
-        return anywhere(embedder or DEFAULT_EMBEDDER), made
-    return f"{GIVEN}{type(embedder).__name__}", _given(embedder, window, threads)
-
-
-def _given(embedder: object, window: str | None, threads: int | None) -> Embedder:
-    """Refuse what is no embedder, and options that only reach an embedder made here."""
-    if (
-        isinstance(embedder, type)
-        or not isinstance(embedder, Embedder)
-        or not isinstance(embedder.instrument, Instrument)
-    ):
-        raise UsageError(
-            "embedder must be a name such as 'minilm', or an object with an instrument "
-            "(closecall.Instrument) and an embed method; "
-            f"got {embedder!r:.80}"
-        )
-    if window not in {None, CHUNK} or threads is not None:
-        raise UsageError(
-            "window and threads are for an embedder given by name; an object has its own: "
-            "load_embedder(name, window=..., threads=...)"
-        )
-    return embedder
-
-
-def anywhere(spec: str) -> str:
-    """Return the name with a model's folder spelled so that it holds in every working folder."""
-    kind, _, folder = spec.strip().partition(":")
-    return f"{kind}:{Path(folder).absolute()}" if kind == "onnx" and folder else spec
-
-
-def read_cases(
-    cases: PathLike | Iterable[Case | Mapping[str, Any]],
-    mapping: Mapping[str, str] | None,
-    on_bad_row: OnBadRow,
-    needed: frozenset[str],
-) -> tuple[Iterable[Case], DatasetFacts]:
-    """Return the cases, all of them checked, and where they came from.
-
-    Raises
-    ------
-    DatasetError
-        Rows cannot be read.
-    UsageError
-        There are none, or an option is not for them.
-    """
-    if isinstance(cases, str | os.PathLike):
-        dataset = open_dataset(cases, mapping=mapping, on_bad_row=on_bad_row, needed=needed)
-        scan = dataset.scan()
-        return dataset, DatasetFacts(
-            path=str(Path(dataset.path).absolute()),
-            format=dataset.format,
-            digest=scan.digest,
-            rows=scan.cases,
-            bad_rows=scan.bad_rows,
-            problems=tuple(str(problem) for problem in scan.problems),
-            reading=tuple(dataset.reading),
-            mapping=dict(mapping or {}),
-            on_bad_row=on_bad_row,
-        )
-    if on_bad_row != "fail":
-        raise UsageError("on_bad_row is for case files; leave out the records that are not sound")
-    given = cases_from(cases, mapping=mapping, needed=needed)
-    if not given:
-        raise UsageError("there are no cases to evaluate")
-    return given, DatasetFacts(
-        path=None, format="python", digest=cases_digest(given), rows=len(given)
-    )
-
-
 def new_run_id() -> str:
     """Return an id no other run has: the time in UTC and 8 random hex digits."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     return f"run-{stamp}-{secrets.token_hex(4)}"
 
 
-__all__ = ["DEFAULT_METRIC", "evaluate", "load_run", "new_run_id", "resume"]
+__all__ = ["DEFAULT_METRIC", "evaluate", "new_run_id"]

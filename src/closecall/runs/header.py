@@ -9,13 +9,19 @@ import msgspec
 from closecall.datasets import OnBadRow
 from closecall.instrument import Instrument
 from closecall.metrics.base import Metric
+from closecall.metrics.guards.policy import NO_GUARDS, GuardPolicy, is_guarded
 from closecall.runs.applied import Applied
 from closecall.runs.definition import evaluator_version
+from closecall.runs.live import SubjectPlan
 from closecall.runs.results import cutoff_note, cutoff_source
+from closecall.subjects.base import SubjectIdentity
 
 
 class MetricPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A metric as a run used it; enough to read its results without the metric's code."""
+    """A metric as a run used it; enough to read its results without the metric's code.
+
+    ``guards`` says what each guard does to what the cutoff accepts, empty without guards.
+    """
 
     id: str
     name: str
@@ -27,24 +33,32 @@ class MetricPlan(msgspec.Struct, frozen=True, kw_only=True):
     high: float | None
     description: str
     calibration: Applied | None = None
+    guards: dict[str, str] = {}
 
     @classmethod
     def of(
-        cls, metric: Metric, instrument: Instrument, applied: Applied | None = None
+        cls,
+        metric: Metric,
+        instrument: Instrument,
+        applied: Applied | None = None,
+        guards: GuardPolicy = NO_GUARDS,
     ) -> MetricPlan:
         """Return the plan of a metric with this instrument, and the calibration it is cut by."""
         spec = metric.spec
+        cutoff = metric.cutoff if applied is None else applied.accept
+        beside = guards.active if cutoff is not None and is_guarded(spec) else {}
         return cls(
             id=spec.id,
             name=spec.name,
             version=spec.version,
-            evaluator_version=evaluator_version(metric, instrument, applied),
-            cutoff=metric.cutoff if applied is None else applied.accept,
+            evaluator_version=evaluator_version(metric, instrument, applied, beside),
+            cutoff=cutoff,
             cutoff_source=cutoff_source(metric, applied),
             low=spec.low,
             high=spec.high,
             description=spec.description,
             calibration=applied,
+            guards=beside,
         )
 
     @property
@@ -73,7 +87,12 @@ class DatasetFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """What was asked, with what, when. Times are ISO 8601 in UTC."""
+    """What was asked, with what, when. Times are ISO 8601 in UTC.
+
+    In a ``cascade`` the metrics decide one after another, in this order. ``judges`` names the chat
+    models that judge. ``answered_by`` is what answered the cases without a response, and
+    ``subject_plan`` how to make it again, None where it was given in Python.
+    """
 
     run_id: str
     name: str
@@ -89,6 +108,10 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
     subject: str | None = None
     subject_version: str | None = None
     content: bool = True
+    cascade: bool = False
+    judges: tuple[str, ...] = ()
+    answered_by: SubjectIdentity | None = None
+    subject_plan: SubjectPlan | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON values; ``from_json`` reads them back."""

@@ -9,7 +9,7 @@ import msgspec
 from closecall.records import Case, Measured, Measurement, State, Tokens, Unmeasured
 from closecall.runs.aef import result_line, score
 from closecall.runs.header import MetricPlan, RunHeader
-from closecall.runs.results import CaseResult, MetricResult
+from closecall.runs.results import CaseResult, MetricResult, guards_words
 
 EXT = "closecall"
 """Our member of the format's ``ext`` object."""
@@ -26,6 +26,7 @@ class _Facts(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     details: dict[str, Any] = {}
     tokens: dict[str, Tokens] = {}
     borderline: bool = False
+    held: tuple[str, ...] = ()
 
 
 def to_line(
@@ -39,7 +40,7 @@ def to_line(
     measured = result.measurement
     common: dict[str, Any] = {
         "reason": result.reason,
-        "duration_ms": duration_ms,
+        "duration_ms": duration_ms if result.duration_ms is None else result.duration_ms,
         "annotator": {"kind": "CODE", "model": header.instrument.model},
     }
     if isinstance(measured, Measured):
@@ -49,6 +50,7 @@ def to_line(
             measured.details,
             measured.tokens,
             result.borderline,
+            result.held,
         )
         normalized = None if measured.score is None else round(measured.score / 100, 6)
         common["scores"] = [score(plan.id, measured.value, normalized)]
@@ -72,9 +74,10 @@ def _rule(plan: MetricPlan, cutoff: float) -> dict[str, Any]:
     used = plan.calibration
     below = "" if used is None or used.reject is None else f"; unsure from {used.reject:.10g}"
     digits = "g" if used is None else ".10g"
+    beside = f"; {guards_words(plan.guards)}" if plan.guards else ""
     mark = "" if used is None else f"calibration {used.digest[:12]}: "
     return {
-        "expr": f"{plan.id} >= {cutoff:{digits}}{below}",
+        "expr": f"{plan.id} >= {cutoff:{digits}}{below}{beside}",
         "threshold": cutoff,
         "source": f"{mark}{plan.cutoff_note}"[:MAX_SOURCE],
     }
@@ -91,6 +94,7 @@ def from_line(plan: MetricPlan, line: dict[str, Any]) -> MetricResult:
     state = State(line["state"])
     measurement: Measurement
     borderline = False
+    held: tuple[str, ...] = ()
     if state.measured:
         facts = msgspec.convert(line["ext"][EXT], _Facts)
         value = next(s["value"] for s in line["scores"] if s["metric"] == plan.id)
@@ -101,7 +105,7 @@ def from_line(plan: MetricPlan, line: dict[str, Any]) -> MetricResult:
             details=facts.details,
             tokens=facts.tokens,
         )
-        borderline = facts.borderline
+        borderline, held = facts.borderline, facts.held
     else:
         measurement = Unmeasured(line["reason"], state)
     return MetricResult(
@@ -111,6 +115,7 @@ def from_line(plan: MetricPlan, line: dict[str, Any]) -> MetricResult:
         cutoff=plan.cutoff,
         reason=line.get("reason", ""),
         borderline=borderline,
+        held=held,
     )
 
 
@@ -118,8 +123,15 @@ def case_result(header: RunHeader, case: Case, lines: list[dict[str, Any]]) -> C
     """Return a case with its results, in the order of the header's metrics."""
     by_path = {line["path"]: line for line in lines}
     durations = [line["durationMs"] for line in lines if "durationMs" in line]
+    results = [from_line(plan, by_path[plan.id]) for plan in header.metrics]
+    if header.cascade:
+        results = [
+            msgspec.structs.replace(result, duration_ms=by_path[result.metric].get("durationMs"))
+            for result in results
+        ]
     return CaseResult(
         case=case,
-        results=tuple(from_line(plan, by_path[plan.id]) for plan in header.metrics),
+        results=tuple(results),
         duration_ms=sum(durations) if durations else None,
+        cascade=header.cascade,
     )

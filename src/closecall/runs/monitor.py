@@ -92,7 +92,10 @@ class Monitor:
         """Return the profile of the labelled cases."""
         sample = made.sample
         builder = ProfileBuilder(seed=SEED)
+        trained = frozenset(sample.trained)
         for at, case_id in enumerate(sample.ids):
+            if at in trained:  # a judge scores what it was fitted to otherwise than what is new
+                continue
             builder.add(
                 case_id,
                 sample.scores[at],

@@ -5,9 +5,11 @@ from __future__ import annotations
 from closecall.embedders.base import Embedder
 from closecall.embedders.cached import CachedEmbedder
 from closecall.metrics.base import Metric
+from closecall.metrics.guards.policy import NO_GUARDS, GuardPolicy
 from closecall.records import Case, Unmeasured
 from closecall.runs.applied import Applied
 from closecall.runs.results import MetricResult, decide
+from closecall.runs.runner import asked_texts, guarded, measured_case
 
 
 def score_pair(
@@ -16,19 +18,23 @@ def score_pair(
     text_b: str,
     embedder: Embedder,
     applied: Applied | None = None,
+    *,
+    guards: GuardPolicy = NO_GUARDS,
 ) -> MetricResult:
     """Return the decided measurement of a pair.
 
     ``text_a`` goes to the metric's first field and ``text_b`` to its second. ``applied`` is a
-    calibration that decides instead of the metric's own cutoff.
+    calibration that decides instead of the metric's own cutoff; ``guards`` look at what it
+    accepts.
     """
     first, second = metric.spec.needs[:2]
     case = Case(id="pair", **{first: _value(first, text_a), second: _value(second, text_b)})  # type: ignore[arg-type]
-    texts = metric.texts(case)
+    texts = asked_texts(metric, case)
     if isinstance(texts, Unmeasured):
         return decide(metric, texts, applied)
     vectors = CachedEmbedder(embedder).fetch(texts)
-    return decide(metric, metric.measure(case, vectors), applied)
+    result = decide(metric, measured_case(metric, case, vectors), applied)
+    return guarded([metric], case, [result], guards)[0]
 
 
 def _value(field: str, text: str) -> str | tuple[str, ...]:

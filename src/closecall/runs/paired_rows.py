@@ -19,9 +19,10 @@ from closecall.errors import DataError
 from closecall.metrics.base import Metric
 from closecall.metrics.registry import load_metric, load_metrics
 from closecall.records import Case, Measured, Measurement
+from closecall.runs.asked import PathLike, chosen_embedder, read_cases
 from closecall.runs.calibrate import DECIDING
 from closecall.runs.compared import LeftOut
-from closecall.runs.evaluate import PathLike, chosen_embedder, evaluate, read_cases
+from closecall.runs.evaluate import evaluate
 from closecall.runs.runner import Progress
 
 Cases = PathLike | Iterable[Case | Mapping[str, Any]]
@@ -213,7 +214,13 @@ def _run(
 ) -> list[list[Measurement]]:
     """Return a list of measurements for each metric."""
     run = evaluate(
-        cases, metrics, embedder, cache=how.cache, progress=progress, on_notice=how.on_notice
+        cases,
+        metrics,
+        embedder,
+        guards="off",
+        cache=how.cache,
+        progress=progress,
+        on_notice=how.on_notice,
     )
     rows = [[result.measurement for result in row.results] for row in run]
     return [[row[at] for row in rows] for at in range(len(metrics))]

@@ -12,6 +12,7 @@ from closecall.runs.results import UNCALIBRATED_CUTOFF, CaseResult
 from closecall.runs.summary import EXIT_FAILED, CaseCounts, MetricSummary, exit_code
 
 if TYPE_CHECKING:
+    from closecall.embedders.base import Usage
     from closecall.runs.monitor import Watched
 
 EXIT_UNCALIBRATED = 6
@@ -25,6 +26,8 @@ class Run:
     the order of the file. ``folder`` is the run folder, None when none was written.
     ``duration_ms`` is known to the process that did the run, None to others. ``watched`` says,
     for each calibrated metric, whether the cases look like those it was calibrated on.
+    ``cascade`` has the counts and errors of all rungs together. ``usage`` is what a
+    provider reported; None where the embedder is on this machine.
     """
 
     header: RunHeader
@@ -33,6 +36,8 @@ class Run:
     folder: Path | None = None
     duration_ms: float | None = None
     watched: tuple[Watched, ...] = ()
+    cascade: MetricSummary | None = None
+    usage: Usage | None = None
     _rows: Callable[[], Iterator[CaseResult]] = field(repr=False, default=lambda: iter(()))
 
     def __iter__(self) -> Iterator[CaseResult]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from closecall.calibration.records import Decision
 from closecall.metrics.base import SCORE_NOISE, Metric
 from closecall.metrics.cutoffs import PERCENT, UNIT, relation
+from closecall.metrics.guards.policy import REJECT, UNSURE, Held
 from closecall.records import Case, Measured, Measurement, State, Unmeasured
 from closecall.runs.applied import Applied
 from closecall.runs.values import clip_reason
@@ -31,7 +34,9 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     """A measurement with what was made of it.
 
     ``reason`` says in words why the state is what it is. ``borderline`` marks a value so near
-    its cutoff that another machine's rounding could turn the verdict.
+    its cutoff that another machine's rounding could turn the verdict. ``held`` names the guards
+    that differ, where the cutoff accepts and they do not. ``duration_ms`` is known of the rungs
+    of a cascade.
     """
 
     metric: str
@@ -40,29 +45,44 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     cutoff: float | None
     reason: str
     borderline: bool = False
+    held: tuple[str, ...] = ()
+    duration_ms: float | None = None
 
 
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     """All metrics on one case, in the order asked.
 
-    ``duration_ms`` is the case's share of the batch it was embedded in; None when unknown.
+    ``duration_ms`` is the case's share of the batch it was embedded in; None when unknown. In a
+    ``cascade`` the last rung that the case came to speaks for it; a pass after a rung that raised
+    an error is an error, since something asked for was not done.
     """
 
     case: Case
     results: tuple[MetricResult, ...]
     duration_ms: float | None = None
+    cascade: bool = False
+
+    @property
+    def deciding(self) -> tuple[MetricResult, ...]:
+        """The results that the case's state and score are made of."""
+        if not self.cascade:
+            return self.results
+        there = [r for r in self.results if r.state is not State.NOT_APPLICABLE]
+        return tuple(there[-1:]) or self.results
 
     @property
     def state(self) -> State:
         """The case as a whole; see ``overall``."""
-        return overall([result.state for result in self.results])
+        state = overall([result.state for result in self.deciding])
+        broke = any(result.state is State.ERROR for result in self.results)
+        return State.ERROR if self.cascade and broke and state is State.PASSED else state
 
     @property
     def score(self) -> float | None:
         """Mean of the metrics' scores, 0 to 100; None when no metric has one."""
         scores = [
             result.measurement.score
-            for result in self.results
+            for result in self.deciding
             if isinstance(result.measurement, Measured) and result.measurement.score is not None
         ]
         return round(sum(scores) / len(scores), 4) if scores else None
@@ -142,6 +162,32 @@ def decide(
         cutoff=cutoff,
         reason=_sentence(metric, measurement, cutoff, state, applied),
         borderline=borderline,
+    )
+
+
+def guards_words(guards: Mapping[str, str]) -> str:
+    """Return what stands beside a cutoff, such as ``unsure where numbers or names differ``."""
+    told = []
+    for action in (REJECT, UNSURE):
+        names = [name for name, does in guards.items() if does == action]
+        listed = " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+        if names:
+            told.append(f"{action} where {listed} differ")
+    return ", ".join(told)
+
+
+def hold_back(result: MetricResult, held: Held) -> MetricResult:
+    """Return a passed result as the guards leave it: unsure or failed, with what they found."""
+    measured = result.measurement
+    if not isinstance(measured, Measured):
+        raise TypeError("only a measured answer can be accepted and held back")
+    details = {**measured.details, "heldBack": held.findings}
+    return msgspec.structs.replace(
+        result,
+        state=State.FAILED if held.action == REJECT else State.INCONCLUSIVE,
+        measurement=msgspec.structs.replace(measured, details=details),
+        reason=clip_reason(f"held back by a guard, {held.words}; {result.reason}"),
+        held=held.guards,
     )
 
 

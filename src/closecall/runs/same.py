@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from closecall.instrument import differences
 from closecall.runs.header import MetricPlan, RunHeader
+from closecall.runs.results import guards_words
 
 
 def changes(before: RunHeader, now: RunHeader) -> list[str]:
@@ -20,12 +21,20 @@ def changes(before: RunHeader, now: RunHeader) -> list[str]:
     if not same_instrument:
         facts = "; ".join(differences(before.instrument, now.instrument))
         found.append(f"the embedder ({facts})")
+    if _subject(before) != _subject(now):
+        found.append("what answers the cases: the subject, its settings or its prompt")
+    if before.cascade != now.cascade:
+        found.append("whether the metrics decide one after another (--cascade)")
     if [plan.id for plan in before.metrics] != [plan.id for plan in now.metrics]:
         found.append(f"the metrics ({_names(before)} then, {_names(now)} now)")
     else:
         for was, new in zip(before.metrics, now.metrics, strict=True):
             found.extend(_metric(was, new, same_instrument=same_instrument))
     return found
+
+
+def _subject(header: RunHeader) -> str:
+    return "" if header.answered_by is None else header.answered_by.digest
 
 
 def _names(header: RunHeader) -> str:
@@ -39,6 +48,9 @@ def _metric(then: MetricPlan, new: MetricPlan, *, same_instrument: bool) -> Iter
         yield f"the cutoff of {then.id} ({_cutoff(then)} then, {_cutoff(new)} now)"
     elif _calibration(then) != _calibration(new):
         yield f"the calibration of {then.id} ({_calibration(then)} then, {_calibration(new)} now)"
+    elif then.guards != new.guards:
+        was, now = (guards_words(plan.guards) or "none" for plan in (then, new))
+        yield f"the guards beside {then.id} ({was} then, {now} now)"
     elif (
         same_instrument
         and then.version == new.version

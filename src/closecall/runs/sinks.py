@@ -20,6 +20,7 @@ from closecall.runs.tally import summary_entry
 from closecall.runs.values import encode_ref
 
 if TYPE_CHECKING:
+    from closecall.embedders.base import Usage
     from closecall.runs.monitor import Watched
 
 LANE = "quality"
@@ -48,17 +49,18 @@ class FolderSink:
         self.folder.append_case([case_line(row.case) for row in rows])
         self.folder.append(
             [
-                to_line(
-                    self.header, plan, row.case, result, _share(row.duration_ms, len(row.results))
-                )
+                to_line(self.header, plan, row.case, result, _share(row))
                 for row in rows
                 for plan, result in zip(self.header.metrics, row.results, strict=True)
             ]
         )
 
 
-def _share(duration: float | None, parts: int) -> float | None:
-    return None if duration is None else round(duration / parts, 3)
+def _share(row: CaseResult) -> float | None:
+    """Return the time of each result, where it is not known result by result."""
+    if row.cascade or row.duration_ms is None:
+        return None
+    return round(row.duration_ms / len(row.results), 3)
 
 
 def run_json(header: RunHeader) -> dict[str, Any]:
@@ -88,8 +90,11 @@ def run_json(header: RunHeader) -> dict[str, Any]:
         },
         "startedAt": header.started_at,
         "contentCapture": "on" if header.content else "off",
-        # The answers were given before this run and are scored as they stand.
-        "execution": {"targetMode": "replayed", "stimulus": "suite"},
+        # Without a subject the answers were given before this run and are scored as they stand.
+        "execution": {
+            "targetMode": "replayed" if header.answered_by is None else "live",
+            "stimulus": "suite",
+        },
     }
 
 
@@ -118,11 +123,14 @@ def declared(plans: Sequence[MetricPlan]) -> list[dict[str, Any]]:
 
 
 def summary_json(
-    header: RunHeader, tallies: Sequence[MetricTally], watched: Sequence[Watched] = ()
+    header: RunHeader,
+    tallies: Sequence[MetricTally],
+    watched: Sequence[Watched] = (),
+    usage: Usage | None = None,
 ) -> dict[str, Any]:
     """Return summary.json: per metric the mean of its values and the share of passes.
 
-    What the monitor found stands in our own part of it.
+    What the monitor found, and what a provider reported of its use, stand in our own part of it.
     """
     entries = []
     for plan, tally in zip(header.metrics, tallies, strict=True):
@@ -131,10 +139,15 @@ def summary_json(
         if plan.cutoff is not None:
             entries.append(summary_entry(PASS_RATE, "rate", plan.id, states))
     document = summary_document(header.run_id, {LANE: entries})
+    own: dict[str, Any] = {}
     if watched:
         from closecall.runs import monitor
 
-        document["ext"] = {EXT: {"watched": monitor.to_json(watched)}}
+        own["watched"] = monitor.to_json(watched)
+    if usage is not None:
+        own["usage"] = usage._asdict()
+    if own:
+        document["ext"] = {EXT: own}
     return document
 
 

@@ -11,7 +11,7 @@ from closecall.calibration.drift.canaries import DIGEST
 from closecall.calibration.drift.canary_check import SAME, check_canaries
 from closecall.embedders.base import Embedder
 from closecall.errors import UnknownNameError
-from closecall.runs.evaluate import PathLike, open_run_cache
+from closecall.runs.asked import PathLike, open_run_cache
 
 
 def drop_stale_vectors(

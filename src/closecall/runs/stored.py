@@ -24,6 +24,7 @@ from closecall.runs.summary import RunTally
 from closecall.runs.wire import Document
 
 if TYPE_CHECKING:
+    from closecall.embedders.base import Usage
     from closecall.runs.monitor import Watched
 
 
@@ -51,7 +52,7 @@ def load_run(folder: str | os.PathLike[str], *, counts: bool = True) -> Run:
     def rows() -> Iterator[CaseResult]:
         return _rows(reader, header)
 
-    tally = RunTally(header.metrics)
+    tally = RunTally(header.metrics, cascade=header.cascade)
     if counts:
         for row in rows():
             tally.add([row])
@@ -61,6 +62,8 @@ def load_run(folder: str | os.PathLike[str], *, counts: bool = True) -> Run:
         cases=tally.counts(header.dataset.bad_rows),
         folder=Path(folder),
         watched=_watched(reader),
+        cascade=tally.cascade(),
+        usage=_usage(reader),
         _rows=rows,
     )
 
@@ -90,6 +93,20 @@ def _watched(reader: RunReader) -> tuple[Watched, ...]:
         return from_json(own["watched"])
     except (TypeError, msgspec.ValidationError) as error:
         raise RunFolderError(f"{reader.path / files.SUMMARY}: ext: {error}") from error
+
+
+def _usage(reader: RunReader) -> Usage | None:
+    """Return what a provider reported; of a run that was resumed, in the part that ended it."""
+    ext = (reader.summary or {}).get("ext")
+    own = ext.get(EXT) if isinstance(ext, dict) else None
+    if not isinstance(own, dict) or "usage" not in own:
+        return None
+    from closecall.embedders.base import Usage
+
+    try:
+        return Usage(**msgspec.convert(own["usage"], dict[str, int]))
+    except (TypeError, msgspec.ValidationError) as error:
+        raise RunFolderError(f"{reader.path / files.SUMMARY}: ext.usage: {error}") from error
 
 
 def _header(reader: RunReader) -> RunHeader:

@@ -24,6 +24,8 @@ MAX_REASONS = 100
 """Different reasons for absences that a metric's summary tells apart, the first in the file's
 order; a reason may hold anything, and a million of them would not fit in a report or in memory."""
 
+CASCADE = "cascade"
+
 OTHER_REASONS = "other reasons"
 
 _UNMEASURED = ABSENCES - {State.NOT_APPLICABLE}
@@ -44,6 +46,11 @@ class MetricSummary(msgspec.Struct, frozen=True, kw_only=True):
     shares of all labelled rejects and of all labelled accepts, the unsure ones included, with
     intervals that allow for several answers to one question; None where there is no such label or
     no cutoff. ``cutoff_note`` says where the cutoff comes from and what is known of it.
+
+    ``held_back`` counts the cases that the cutoff accepts and guards do not, ``held_accepts`` and
+    ``held_rejects`` the labelled ones among them; ``held_by`` counts them guard by guard, where
+    one case may be held back by several. ``guards`` says what each guard does. ``duration_ms`` is
+    what a rung of a cascade took in all.
     """
 
     metric: str
@@ -69,6 +76,12 @@ class MetricSummary(msgspec.Struct, frozen=True, kw_only=True):
     false_accept_rate: Rate | None = None
     false_reject_rate: Rate | None = None
     cutoff_note: str = ""
+    guards: dict[str, str] = {}
+    held_back: int = 0
+    held_accepts: int = 0
+    held_rejects: int = 0
+    held_by: dict[str, int] = {}
+    duration_ms: float | None = None
 
     def absent_count(self, state: State) -> int:
         """Return how many results are in this absent state."""
@@ -90,18 +103,27 @@ class MetricTally:
         self.unknown = 0
         self.absent: dict[str, int] = {}
         self.labels: dict[tuple[Label, State], int] = {}
+        self.held: dict[Label | None, int] = {}
+        self.held_by: dict[str, int] = {}
+        self.duration_ms: float | None = None
         self._groups: dict[Label, dict[bytes, list[int]]] = {label: {} for label in Label}
 
     def add(self, result: MetricResult, case: Case) -> None:
         """Count one decided result."""
         label = case.label
         self.states[result.state] += 1
+        if result.duration_ms is not None:
+            self.duration_ms = (self.duration_ms or 0.0) + result.duration_ms
         measurement = result.measurement
         if isinstance(measurement, Measured):
             self.values.append(measurement.value)
             self.borderline += result.borderline
             self.truncated += any(t.truncated for t in measurement.tokens.values())
             self.unknown += any(t.unknown for t in measurement.tokens.values())
+            if result.held:
+                self.held[label] = self.held.get(label, 0) + 1
+                for name in result.held:
+                    self.held_by[name] = self.held_by.get(name, 0) + 1
             if label is not None:
                 pair = (label, result.state)
                 self.labels[pair] = self.labels.get(pair, 0) + 1
@@ -141,6 +163,14 @@ class MetricTally:
             false_accept_rate=self._rate(Label.REJECT),
             false_reject_rate=self._rate(Label.ACCEPT),
             cutoff_note=self.plan.cutoff_note,
+            guards=self.plan.guards,
+            held_back=sum(self.held.values()),
+            held_accepts=self.held.get(Label.ACCEPT, 0),
+            held_rejects=self.held.get(Label.REJECT, 0),
+            duration_ms=None if self.duration_ms is None else round(self.duration_ms, 3),
+            held_by={
+                name: self.held_by[name] for name in self.plan.guards if name in self.held_by
+            },
         )
 
     def _rate(self, label: Label) -> Rate | None:
@@ -214,8 +244,9 @@ def exit_code(cases: CaseCounts) -> int:
 class RunTally:
     """Adds up a whole run: one tally a metric, and the cases by what became of them."""
 
-    def __init__(self, plans: Sequence[MetricPlan]) -> None:
+    def __init__(self, plans: Sequence[MetricPlan], *, cascade: bool = False) -> None:
         self.metrics = [MetricTally(plan) for plan in plans]
+        self.whole = MetricTally(plans[-1]) if cascade else None
         self.cases = 0
         self._states: dict[State, int] = dict.fromkeys(State, 0)
         self._scores = array("d")
@@ -230,6 +261,16 @@ class RunTally:
                 self._scores.append(score)
             for tally, result in zip(self.metrics, row.results, strict=True):
                 tally.add(result, row.case)
+            if self.whole is not None:
+                self.whole.add(row.deciding[0], row.case)
+
+    def cascade(self) -> MetricSummary | None:
+        """Return the cascade as a whole, of which only counts and rates mean anything."""
+        if self.whole is None:
+            return None
+        return msgspec.structs.replace(
+            self.whole.summary(), metric=CASCADE, mean=None, median=None, cutoff_note=""
+        )
 
     def summaries(self) -> tuple[MetricSummary, ...]:
         """Return one summary a metric."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +12,11 @@ import msgspec
 
 from closecall.embedders.cached import CachedEmbedder
 from closecall.errors import RunFolderError
-from closecall.metrics.base import Metric
-from closecall.records import Case
+from closecall.metrics.base import LoadingMetric, Metric
+from closecall.metrics.guards.policy import NO_GUARDS, GuardPolicy
+from closecall.records import Case, Unmeasured
 from closecall.runs import sinks
+from closecall.runs.cascade import run_cascade
 from closecall.runs.folder import RunFolder
 from closecall.runs.header import RunHeader
 from closecall.runs.record import Run
@@ -26,7 +28,9 @@ from closecall.runs.summary import RunTally
 from closecall.runs.values import now_utc
 
 if TYPE_CHECKING:
+    from closecall.cassettes import Cassette
     from closecall.runs.monitor import Monitor, Watched
+    from closecall.subjects.base import Subject
 
 
 class Work:
@@ -37,10 +41,15 @@ class Work:
         header: RunHeader,
         metrics: list[Metric],
         embedder: CachedEmbedder,
+        *,
         progress: Progress | None,
         monitor: Monitor | None = None,
+        guards: GuardPolicy = NO_GUARDS,
+        subject: Subject | None = None,
+        cassette: Cassette | None = None,
     ) -> None:
         self.header, self.metrics, self.embedder = header, metrics, embedder
+        self.guards, self.subject, self.cassette = guards, subject, cassette
         self.monitor = monitor
         self.applied = {
             plan.id: plan.calibration for plan in header.metrics if plan.calibration is not None
@@ -51,8 +60,9 @@ class Work:
 
     def in_memory(self, cases: Iterable[Case]) -> Run:
         """Do it and keep the results in memory."""
+        self._prepare_metrics()
         sink = sinks.MemorySink()
-        tally = RunTally(self.header.metrics)
+        tally = RunTally(self.header.metrics, cascade=self.header.cascade)
         self._go(cases, sink.add, tally)
         header = msgspec.structs.replace(self.header, ended_at=now_utc())
         return self._run(header, tally, None, lambda: iter(sink.rows), self._watched())
@@ -63,6 +73,7 @@ class Work:
             self._same_question(place)
         # An embedder that cannot be used is found out before a folder is begun or touched.
         self.embedder.prepare()
+        self._prepare_metrics()
         if resume:
             folder = RunFolder.resume(place)
         else:
@@ -73,7 +84,7 @@ class Work:
                 paths=[plan.id for plan in self.header.metrics],
             )
         with folder:
-            tally = RunTally(self.header.metrics)
+            tally = RunTally(self.header.metrics, cascade=self.header.cascade)
             left = iter(cases)
             for row in rebuild(self.header, folder, islice(left, folder.done)):
                 tally.add([row])
@@ -81,9 +92,18 @@ class Work:
                     self.monitor.add([row])
             self._go(left, sinks.FolderSink(folder, self.header).add, tally)
             watched = self._watched()
-            folder.close(summary=sinks.summary_json(self.header, tally.metrics, watched))
+            folder.close(
+                summary=sinks.summary_json(
+                    self.header, tally.metrics, watched, self.embedder.usage
+                )
+            )
         finished = load_run(place, counts=False)
         return self._run(finished.header, tally, place, finished.__iter__, watched)
+
+    def _prepare_metrics(self) -> None:
+        for metric in self.metrics:
+            if isinstance(metric, LoadingMetric):
+                metric.load()
 
     def _go(
         self,
@@ -93,7 +113,20 @@ class Work:
     ) -> None:
         self.progress(tally.cases, self.total)
 
-        for rows in run_cases(cases, self.metrics, self.embedder, self.applied):
+        run = run_cascade if self.header.cascade else run_cases
+        missing: Mapping[str, Unmeasured] = {}
+        if self.subject is not None:
+            from closecall.subjects.answered import Answering
+
+            cases = Answering(cases, self.subject)
+            missing = cases.missing
+        for rows in run(
+            cases, self.metrics, self.embedder, self.applied, self.guards, missing=missing
+        ):
+            # What a replay lacks is no wrong answer: the run ends, and nothing of it is kept.
+            lost = None if self.cassette is None else self.cassette.missing()
+            if lost is not None:
+                raise lost
             keep(rows)
             tally.add(rows)
             if self.monitor is not None:
@@ -131,5 +164,7 @@ class Work:
             folder=folder,
             duration_ms=(time.perf_counter() - self.started) * 1000,
             watched=watched,
+            cascade=tally.cascade(),
+            usage=self.embedder.usage,
             _rows=rows,
         )

@@ -1,13 +1,24 @@
 """Alignment: is the reference in the answer, is the answer in the context, word by word."""
 
+import random
+
 import numpy as np
 import pytest
 
 from closecall import Case, evaluate
 from closecall.embedders.base import Embedded, Failure, Pieces, TextKey
+from closecall.errors import UsageError
 from closecall.metrics.alignment.answer import AlignmentF1, AlignmentMinimum, AnswerAlignment
 from closecall.metrics.alignment.context import ContextAlignment
-from closecall.metrics.alignment.matching import best_matches, weakest, weighted_mean
+from closecall.metrics.alignment.matching import (
+    best_matches,
+    surface,
+    surfaces,
+    weakest,
+    weighted_mean,
+)
+from closecall.metrics.alignment.weights import IN_QUESTION
+from closecall.metrics.registry import load_metric
 from closecall.records import Measured, Unmeasured
 from closecall.testing import HashEmbedder
 
@@ -57,6 +68,20 @@ def test_the_weakest_words_are_whole_and_named_once():
     ]
 
 
+def test_the_words_of_all_tokens_at_once_are_those_of_each():
+    for seed in range(200):
+        draw = random.Random(seed)
+        text = "".join(draw.choices("aé7'東 .-_", k=12))
+        spans = [
+            (start, draw.randint(start + 1, len(text)))
+            for start in sorted(draw.sample(range(len(text)), 4))
+        ]
+        for span, (begins, word) in zip(spans, surfaces(text, spans), strict=True):
+            assert word == surface(text, span)
+            assert text[begins : begins + len(word)] == word
+            assert begins <= span[0]
+
+
 def test_a_long_answer_that_holds_the_reference_is_not_punished():
     found = value(AnswerAlignment(), LONG, REFERENCE)
     assert found.value == 1
@@ -82,15 +107,97 @@ def test_the_best_reference_counts_and_is_named():
     assert (found.value, found.details["bestReference"], found.details["references"]) == (1, 2, 2)
 
 
-def test_words_left_out_and_words_of_the_question():
+def test_words_left_out():
     plain = value(AnswerAlignment(lexical=False), "five calendar days", REFERENCE)
     assert "wordRecall" not in plain.details
     assert plain.value == pytest.approx(plain.details["alignmentRecall"], abs=1e-6)
-    asked = "How many working days does it take?"
-    weighed = value(
-        AnswerAlignment(question=True), "five of them", "five working days", input=asked
+
+
+ASKED = "How many working days does it take?"
+
+
+def test_to_repeat_the_question_is_no_answer():
+    echo, answer = "It takes many working days.", "It takes five."
+    weighed = AnswerAlignment()
+    alike = AnswerAlignment(question=False)
+    assert (
+        value(weighed, answer, REFERENCE, input=ASKED).value
+        > value(weighed, echo, REFERENCE, input=ASKED).value
     )
-    assert weighed.value > value(AnswerAlignment(), "five of them", "five working days").value
+    assert (
+        value(alike, answer, REFERENCE, input=ASKED).value
+        < value(alike, echo, REFERENCE, input=ASKED).value
+    )
+    assert value(weighed, echo, REFERENCE, input=ASKED).details["wordsInQuestion"] == 2
+
+
+@pytest.mark.parametrize("asked", [None, "", "What?", f"{ASKED} {'Keep it short. ' * 40}"],
+                         ids=["none", "empty", "other", "long"])  # fmt: skip
+def test_without_words_of_the_question_all_weigh_alike(asked):
+    response = "It takes five calendar days"
+    found = value(AnswerAlignment(), response, REFERENCE, input=asked)
+    assert found.value == value(AnswerAlignment(question=False), response, REFERENCE).value
+
+
+def test_weights_by_hand():
+    """Vectors of the tokens at right angles, so that each match is 1 or 0."""
+    eye = unit(np.eye(4))
+    spans = ((0, 4), (5, 12), (13, 17))
+    reference = Embedded(eye[0], None, Pieces(eye[[0, 1, 2]], spans))
+    answer = Embedded(eye[0], None, Pieces(eye[[0]], ((0, 4),)))
+    case = Case(id="1", input="Which working week?", references=("five working days",),
+                response="five")  # fmt: skip
+    found = {TextKey("five working days", pieces=True): reference,
+             TextKey("five", pieces=True): answer}  # fmt: skip
+    want = 1 / (1 + IN_QUESTION + 1)
+    assert AnswerAlignment().measure(case, found).value == pytest.approx(want, abs=1e-6)
+    alike = AnswerAlignment(question=False).measure(case, found)
+    assert alike.value == pytest.approx(1 / 3, abs=1e-6)
+
+
+def test_another_spelling_counts_for_a_part():
+    strict = AnswerAlignment(spelling=False)
+    for response, reference in (("in Bogota", "Bogotá"), ("Okonkwos", "Okonkwo")):
+        near, equal = (
+            value(AnswerAlignment(), response, reference),
+            value(strict, response, reference),
+        )
+        assert equal.details["wordRecall"] == 0
+        assert 0.5 <= near.details["wordRecall"] < 1
+    assert value(AnswerAlignment(), "in 1922", "1921").details["wordRecall"] == 0
+
+
+def test_names_list_what_is_not_the_default():
+    assert AnswerAlignment().spec.id == "answer_alignment"
+    assert ContextAlignment().spec.id == "context_alignment"
+    first = AnswerAlignment(question=False, spelling=False)
+    assert first.spec.id == "answer_alignment:question=false:spelling=false"
+    assert AnswerAlignment(weights="content").spec.id == "answer_alignment:weights=content"
+    assert ContextAlignment(weights="plain").spec.id == "context_alignment:weights=plain"
+    assert load_metric(first.spec.id).spec == first.spec
+    assert (AnswerAlignment().spec.version, ContextAlignment().spec.version) == ("2", "2")
+    for made in (AnswerAlignment, ContextAlignment):
+        with pytest.raises(UsageError, match="plain, content"):
+            made(weights="idf")
+
+
+def test_function_words_say_little_about_a_context():
+    context = ("The parcel is at the depot.",)
+    invented = "The tiger is at the circus."
+    plain = value(ContextAlignment(weights="plain"), invented, context=context)
+    weighed = value(ContextAlignment(), invented, context=context)
+    assert weighed.details["alignmentPrecision"] < plain.details["alignmentPrecision"]
+    # Of tiger, is, at, circus the context has the two that weigh half.
+    assert plain.details["wordPrecision"] == pytest.approx(2 / 4)
+    assert weighed.details["wordPrecision"] == pytest.approx(1 / 3, abs=1e-6)
+    assert weighed.value < plain.value
+    for weakest_only in (False, True):  # one sentence: the weakest is the whole
+        tokens = [
+            value(ContextAlignment(weights=weights, lexical=False, weakest=weakest_only), invented,
+                  context=context).value
+            for weights in ("content", "plain")
+        ]  # fmt: skip
+        assert tokens[0] == weighed.details["alignmentPrecision"] < tokens[1]
 
 
 def test_f1_is_symmetric():
@@ -158,13 +265,31 @@ def test_an_unreadable_reference_is_left_out_and_a_failed_one_is_not():
         assert isinstance(metric.measure(case, {key["a"]: sound, **bad}), Unmeasured)
 
 
-def test_with_the_bundled_model_a_paraphrase_is_nearer_than_another_fact():
+RANKED = [
+    # question, reference, accepted, rejected
+    ("When was the mill founded?", "in 1921", "It was founded in the spring of 1921.",
+     "It was founded by two sisters."),
+    ("Who keeps the lighthouse?", "Ingrid Halvorsen", "That is Halvorsen, Ingrid.",
+     "The lighthouse has a keeper, Ingmar Solberg."),
+    ("Which city hosts the fair?", "Bogotá", "The fair takes place in Bogota every May.",
+     "The city that hosts the fair is Quito."),
+    ("What happens if you swallow a cherry stone?", "Nothing happens; the stone passes through you",
+     "It passes through harmlessly, so nothing at all.",
+     "If you swallow a cherry stone, a tree happens to grow in you."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("asked", "reference", "accepted", "rejected"), RANKED,
+                         ids=lambda text: text[:12])  # fmt: skip
+def test_with_the_bundled_model_a_right_answer_outscores_a_wrong_one(
+    asked, reference, accepted, rejected
+):
     cases = [
-        Case(id="same", response="It was founded in the spring of 1921.", references=("in 1921",)),
-        Case(id="other", response="It was founded by two sisters.", references=("in 1921",)),
+        Case(id=text, input=asked, response=text, references=(reference,))
+        for text in (accepted, rejected)
     ]
-    same, other = (
+    right, wrong = (
         row.results[0].measurement.value
         for row in evaluate(cases, "answer_alignment", cache=False)
     )
-    assert same > other + 0.2
+    assert right > wrong + 0.1

@@ -28,6 +28,9 @@ Sampling: TypeAlias = Literal["random", "active"]
 RANDOM: Literal["random"] = "random"
 ACTIVE: Literal["active"] = "active"
 
+MADE_UP_BY = "closecall stress"
+"""The annotator that ``closecall stress`` names of what it edits: nobody judged it."""
+
 _SHOWN = 5
 
 
@@ -51,6 +54,8 @@ class LabelFacts(msgspec.Struct, frozen=True, kw_only=True):
     ``random``, ``active`` and ``unstated`` count labelled cases; ``unweighted`` the active ones
     without an inclusion probability. ``active_ids`` are the ids of the active ones, and
     ``active_places`` where the first few stand.
+    ``made_up`` counts the labels of answers that ``closecall stress`` edited, among those above,
+    and ``made_up_places`` says where the first few stand.
     ``annotators`` maps a name to its labels. ``first`` and ``last`` are the earliest and the
     latest time of labelling, as written; ``undated`` counts labels without one.
     """
@@ -65,6 +70,8 @@ class LabelFacts(msgspec.Struct, frozen=True, kw_only=True):
     first: str | None
     last: str | None
     undated: int
+    made_up: int = 0
+    made_up_places: tuple[str, ...] = ()
 
     @property
     def labels(self) -> int:
@@ -98,6 +105,7 @@ def label_facts(cases: Iterable[Case]) -> LabelFacts:
     unweighted = undated = 0
     ids: list[str] = []
     places: list[str] = []
+    made_up: list[str] = []
     annotators: dict[str, int] = {}
     times: list[str] = []
     problems: list[str] = []
@@ -114,6 +122,8 @@ def label_facts(cases: Iterable[Case]) -> LabelFacts:
                 places.append(_place(case))
         if facts.annotator is not None:
             annotators[facts.annotator] = annotators.get(facts.annotator, 0) + 1
+            if facts.annotator == MADE_UP_BY and len(made_up) < _SHOWN:
+                made_up.append(_place(case))
         if facts.labelled_at is None:
             undated += 1
         else:
@@ -131,6 +141,8 @@ def label_facts(cases: Iterable[Case]) -> LabelFacts:
         first=min(times, key=_instant, default=None),
         last=max(times, key=_instant, default=None),
         undated=undated,
+        made_up=annotators.get(MADE_UP_BY, 0),
+        made_up_places=tuple(made_up),
     )
 
 
@@ -162,6 +174,39 @@ def active_message(facts: LabelFacts) -> str:
         "and no promise can rest on them. Leave them out (--leave-out-active): a promise then "
         f"rests on the other {facts.labels - facts.active} labels. Or ask for costs or an "
         "objective, which promise nothing"
+    )
+
+
+def refuse_made_up(facts: LabelFacts) -> None:
+    """Refuse to promise an error rate from labels of answers that were edited on purpose.
+
+    Raises
+    ------
+    DataError
+        There are such labels; says how many and what to do.
+    """
+    if not facts.made_up:
+        return
+    left = facts.made_up - len(facts.made_up_places)
+    named = ", ".join([*facts.made_up_places, *([f"{left:,} more"] if left else [])])
+    others = facts.labels - facts.made_up
+    raise DataError(
+        f"{facts.made_up:,} of {facts.labels:,} labels are of answers that closecall stress made "
+        f"({named}). No assistant gave them, so an error rate counted over them is not that of "
+        "the answers to come, and no promise can rest on them. Leave out the rows whose column "
+        f"{ANNOTATOR} says {MADE_UP_BY!r}"
+        + (f": a promise then rests on the other {others:,} labels. " if others else ". ")
+        + "Or ask for costs or an objective, which promise nothing"
+    )
+
+
+def warn_made_up(facts: LabelFacts) -> str | None:
+    """Return the caution for anything else made from such labels; None without any."""
+    if not facts.made_up:
+        return None
+    return (
+        f"{facts.made_up:,} of {facts.labels:,} labels are of answers that closecall stress made: "
+        "no rate counted over them is that of the answers to come"
     )
 
 

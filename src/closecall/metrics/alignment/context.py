@@ -7,7 +7,6 @@ well supported, by this measure, as one that agrees.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import ClassVar
 
 import numpy as np
@@ -18,10 +17,11 @@ from closecall.instrument import canonical_text
 from closecall.metrics.alignment.answer import SHOWN, Unread, pieces, pieces_of
 from closecall.metrics.alignment.matching import best_matches, weakest, weighted_mean
 from closecall.metrics.alignment.sentences import sentences
+from closecall.metrics.alignment.spelling import Spellings
+from closecall.metrics.alignment.weights import CONTENT, WEIGHTS, token_weights, word_weights
 from closecall.metrics.base import DECIMALS, SCORE_DECIMALS, MetricSpec
 from closecall.metrics.cutoffs import PERCENT, UNIT, checked_cutoff
-from closecall.metrics.lexical.ngrams import shared
-from closecall.metrics.lexical.options import metric_id, switch
+from closecall.metrics.lexical.options import metric_id, one_of, switch
 from closecall.metrics.lexical.tokenizers import SQUAD, TokenPairs
 from closecall.metrics.sides import known_tokens, not_blank, response_side
 from closecall.records import JSON, Case, Measured, Measurement, Role, Unmeasured
@@ -34,8 +34,14 @@ class ContextAlignment:
     """``context_alignment``: is the answer in the context? -1 to 1, no default cutoff.
 
     The mean over the response's tokens of the highest cosine to any token of any passage,
-    averaged with the share of the response's words that the context has, word for word. The
-    details name the sentence that is supported least.
+    averaged with the share of the response's words that the context has, word for word. In both
+    means a function word weighs ``weights.FUNCTION``: nearly every context has those. The details
+    name the sentence that is supported least.
+
+    Chosen as ``answer_alignment`` was, from six sets. Against version 1 (``weights=plain``) the
+    area under the curve rose from .637 to .654 on dialogues of Q-squared (95 % interval of the
+    difference .011 to .023, n = 652); on the other five it moved by less than .006 (BEGIN on
+    Wizard of Wikipedia, .939 to .940, n = 920).
 
     Parameters
     ----------
@@ -43,21 +49,33 @@ class ContextAlignment:
         False leaves the share of words out: for paraphrases and other languages.
     weakest
         True takes the sentence that is supported least for the whole.
+    weights
+        ``content`` (default), or ``plain``: all tokens and words weigh alike, as in version 1.
     cutoff
         -1 to 1. None (default): a number without a verdict; ``closecall calibrate`` finds one.
     """
 
     NAME = "context_alignment"
-    VERSION = "1"
-    DEFAULTS: ClassVar[dict[str, JSON]] = {"lexical": True, "weakest": False}
+    VERSION = "2"
+    DEFAULTS: ClassVar[dict[str, JSON]] = {"lexical": True, "weakest": False, "weights": CONTENT}
 
     def __init__(
-        self, cutoff: float | None = None, *, lexical: bool = True, weakest: bool = False
+        self,
+        cutoff: float | None = None,
+        *,
+        lexical: bool = True,
+        weakest: bool = False,
+        weights: str = CONTENT,
     ) -> None:
         self.lexical = switch(self.NAME, "lexical", lexical)
         self.weakest = switch(self.NAME, "weakest", weakest)
+        self.weights = one_of(self.NAME, "weights", weights, WEIGHTS)
         self.cutoff = None if cutoff is None else checked_cutoff(self.NAME, cutoff, -UNIT, UNIT)
-        options: dict[str, JSON] = {"lexical": self.lexical, "weakest": self.weakest}
+        options: dict[str, JSON] = {
+            "lexical": self.lexical,
+            "weakest": self.weakest,
+            "weights": self.weights,
+        }
         self.spec = MetricSpec(
             id=metric_id(self.NAME, options, self.DEFAULTS),
             name=self.NAME,
@@ -105,13 +123,15 @@ class ContextAlignment:
         own = pieces(answer)
         text = canonical_text(keys[-1].text)
         best, whose = best_matches(own.vectors, [pieces(one).vectors for one in passages])
-        parts = _by_sentence(text, own.spans, best)
+        weights = token_weights(text, own.spans, frozenset(), self.weights)
+        parts = _by_sentence(text, own.spans, best, weights)
         low = min(range(len(parts)), key=lambda at: (parts[at][2], at))
         start, end, least = parts[low]
-        precision = least if self.weakest else weighted_mean(best, None)
+        whole = weighted_mean(best, weights)
+        precision = least if self.weakest else whole
         nearest = int(np.bincount(whose, minlength=len(passages)).argmax())
         details: dict[str, JSON] = {
-            "alignmentPrecision": round(weighted_mean(best, None), DECIMALS),
+            "alignmentPrecision": round(whole, DECIMALS),
             "responseTokens": len(best),
             "sentences": len(parts),
             "weakestSentence": text[start:end][:EXCERPT],
@@ -126,7 +146,7 @@ class ContextAlignment:
         value = precision
         if self.lexical:
             part = text[start:end] if self.weakest else text
-            words = _word_precision(part, [keys[at].text for at in kept])
+            words = _word_precision(part, [keys[at].text for at in kept], self.weights)
             if words is not None:
                 details["wordPrecision"] = round(words, DECIMALS)
                 value = (precision + words) / 2
@@ -143,7 +163,10 @@ class ContextAlignment:
 
 
 def _by_sentence(
-    text: str, spans: tuple[tuple[int, int], ...], best: NDArray[np.float32]
+    text: str,
+    spans: tuple[tuple[int, int], ...],
+    best: NDArray[np.float32],
+    weights: NDArray[np.float64] | None,
 ) -> list[tuple[int, int, float]]:
     """Return (start, end, mean match) of each sentence that has a token; at least one."""
     found = []
@@ -151,16 +174,18 @@ def _by_sentence(
     for start, end in sentences(text):
         inside = (starts >= start) & (starts < end)
         if inside.any():
-            found.append((start, end, weighted_mean(best[inside], None)))
-    return found or [(0, len(text), weighted_mean(best, None))]
+            own = None if weights is None else weights[inside]
+            found.append((start, end, weighted_mean(best[inside], own)))
+    return found or [(0, len(text), weighted_mean(best, weights))]
 
 
-def _word_precision(response: str, passages: list[str]) -> float | None:
+def _word_precision(response: str, passages: list[str], weights: str) -> float | None:
     """Return the share of the response's words that the context has; None of no words."""
     context, words = TokenPairs(SQUAD, response).against(" ".join(passages))
     if not words:
         return None
-    return shared(Counter(context), Counter(words)) / len(words)
+    matches = Spellings(context, alike=False).matches(words)
+    return float(np.average(matches, weights=word_weights(words, frozenset(), weights)))
 
 
 def _key(text: str) -> TextKey:

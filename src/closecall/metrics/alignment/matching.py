@@ -8,6 +8,8 @@ the pooled vectors; special tokens take no part; cosines are not rescaled by a b
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 
 from closecall.embedders.base import Pieces, Vectors
 
+_RUN = re.compile(r"(?:[^\W_]|')+")
 _BLOCK = 4_000_000
 """Most cosines held at once: 16 MB."""
 
@@ -73,6 +76,26 @@ def _joins(char: str) -> bool:
     return char.isalnum() or char == "'"
 
 
+def surfaces(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, str]]:
+    """Return where the word of each token begins, and the word as ``surface`` does, all at once.
+
+    A word is a run of letters, digits and apostrophes. Takes O(text + tokens * log words), also
+    where a script without spaces makes one run of a whole sentence.
+    """
+    runs = [match.span() for match in _RUN.finditer(text)]
+    starts = [start for start, _ in runs]
+    found: list[tuple[int, str]] = []
+    bounds = (0, 0)
+    for start, end in spans:
+        first, last = bisect_right(starts, start) - 1, bisect_right(starts, end - 1) - 1
+        low = runs[first][0] if first >= 0 and start < runs[first][1] else start
+        high = runs[last][1] if last >= 0 and end <= runs[last][1] else end
+        # Tokens of one word share one copy of it.
+        found.append(found[-1] if found and (low, high) == bounds else (low, text[low:high]))
+        bounds = (low, high)
+    return found
+
+
 def weakest(
     text: str, pieces: Pieces, best: NDArray[np.float32], most: int
 ) -> list[dict[str, object]]:
@@ -81,16 +104,7 @@ def weakest(
     A word of several tokens has the match of its worst one, and is named once.
     """
     found: dict[tuple[int, str], float] = {}
-    for span, match in zip(pieces.spans, best.tolist(), strict=True):
-        word = surface(text, span)
-        key = (_start(text, span), word)
+    for key, match in zip(surfaces(text, pieces.spans), best.tolist(), strict=True):
         found[key] = min(found.get(key, 1.0), match)
     ranked = sorted(found.items(), key=lambda item: (item[1], item[0][0]))
     return [{"word": word, "match": round(match, 4)} for (_, word), match in ranked[:most]]
-
-
-def _start(text: str, span: tuple[int, int]) -> int:
-    start = span[0]
-    while start > 0 and _joins(text[start - 1]) and _joins(text[start]):
-        start -= 1
-    return start

@@ -63,6 +63,7 @@ class Guards:
             name=self.NAME,
             version=self.VERSION,
             needs=("references", "response"),
+            guarded=False,
             default_cutoff=self.DEFAULT_CUTOFF,
             low=0.0,
             high=UNIT,
@@ -101,12 +102,12 @@ class Guards:
             "differ": list(differ),
             "guards": len(found),
             "compared": len(compared),
-            "findings": {v.finding.guard: _shown(v, references.written) for v in found},
+            "findings": {v.finding.guard: shown(v, references.written) for v in found},
         }
         return Measured(similarity=value, value=value, score=value * PERCENT, details=details)
 
 
-def _shown(verdict: Verdict, written: tuple[int, ...]) -> dict[str, JSON]:
+def shown(verdict: Verdict, written: tuple[int, ...]) -> dict[str, JSON]:
     """Return a finding as details; the reference is numbered as the case has it."""
     finding = verdict.finding
     return {

@@ -1,7 +1,4 @@
-"""Public fakes for tests of code that uses closecall, or of your own metric.
-
-Nothing here needs a model or a network.
-"""
+"""An embedder made of hashes, for tests that need no model."""
 
 from __future__ import annotations
 
@@ -11,12 +8,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from closecall.embedders.awaitable import Awaitable
 from closecall.embedders.base import Counted, Pieced, Pieces, Vectors
 from closecall.instrument import TEST_KIND, Instrument, canonical_text
 from closecall.records import Role, Tokens
 
 
-class HashEmbedder:
+class HashEmbedder(Awaitable):
     """An embedder whose vectors follow from the words of a text alone.
 
     Each word (split at white space, lower case) adds a fixed pseudo-random unit vector, so texts

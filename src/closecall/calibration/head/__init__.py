@@ -1,0 +1,1 @@
+"""Fitting a judge: a logistic head, its folds, and the test whether it is worth having."""

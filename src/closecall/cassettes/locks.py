@@ -1,0 +1,64 @@
+"""One writer a file: a lock that the system drops when its process dies, however it dies."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from closecall.errors import CassetteError
+
+if sys.platform == "win32":  # pragma: no cover
+    import msvcrt
+
+    # Locked bytes cannot be read by others, so the byte lies far beyond any file's end.
+    _FAR = 1 << 40
+
+    def _take(descriptor: int) -> None:
+        os.lseek(descriptor, _FAR, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+
+else:
+    import fcntl
+
+    def _take(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def open_locked(path: Path) -> int:
+    """Open a file that only grows, making it if need be, and hold its lock until it is closed.
+
+    Raises
+    ------
+    CassetteError
+        Another process holds the lock, or the file cannot be opened for writing.
+    """
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+    for name in ("O_BINARY", "O_NOFOLLOW", "O_CLOEXEC"):
+        flags |= getattr(os, name, 0)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            descriptor = os.open(path, flags, 0o644)
+            if _locked(descriptor, path):
+                return descriptor
+            os.close(descriptor)
+    except OSError as error:
+        raise CassetteError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _locked(descriptor: int, path: Path) -> bool:
+    """Lock an open file; False where its name has been taken from it by the last holder."""
+    try:
+        _take(descriptor)
+    except OSError:
+        os.close(descriptor)
+        raise CassetteError(
+            f"{path}: another process is recording this scenario; wait for that one to end, or "
+            "record under another scenario"
+        ) from None
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

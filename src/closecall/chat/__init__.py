@@ -1,0 +1,1 @@
+"""Chat models: the assistant under test, and the judges of its answers."""

@@ -1,0 +1,141 @@
+"""Options about what answers, what judges, and what is recorded of both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from closecall.cassettes import Cassette
+    from closecall.runs.live import SubjectPlan
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
+MODES = ("record", "replay", "record_missing")
+SUBJECT = ("endpoint", "model", "system_prompt_file", "temperature", "max_tokens")
+
+
+def live_options(function: F) -> F:
+    """Add the options of a subject, of judges and of a cassette."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+_OPTIONS = (
+    click.option(
+        "--judge-model",
+        "judges",
+        multiple=True,
+        metavar="SPEC",
+        help="Chat model for metrics that ask one: openai:MODEL, azure:DEPLOYMENT, ollama:MODEL, "
+        "...; repeated, a panel.  [default: the provider AI_INFERENCE_PROVIDER selects]",
+    ),
+    click.option(
+        "--endpoint",
+        metavar="URL",
+        help="Address of an OpenAI-shaped server that answers the cases without a response.",
+    ),
+    click.option(
+        "--model",
+        metavar="NAME",
+        help="The model that answers there; without --endpoint, a SPEC as for --judge-model.",
+    ),
+    click.option(
+        "--system-prompt-file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="What it is told before each case.",
+    ),
+    click.option("--temperature", type=float, help="Of the answers.  [default: 0]"),
+    click.option("--max-tokens", type=click.IntRange(min=1), help="Longest answer."),
+    click.option(
+        "--subject-command",
+        metavar="CMD",
+        help="Program that answers them instead: the case as JSON on its standard input, the "
+        "response on its standard output.",
+    ),
+    click.option(
+        "--record",
+        type=_FOLDER,
+        metavar="DIR",
+        help="Record everything that leaves this machine in DIR.",
+    ),
+    click.option(
+        "--replay",
+        type=_FOLDER,
+        metavar="DIR",
+        help="Take it all from the recordings in DIR and ask nobody; exit 5 if one is missing.",
+    ),
+    click.option(
+        "--record-missing",
+        type=_FOLDER,
+        metavar="DIR",
+        help="Take what is recorded in DIR, and ask for and record the rest.",
+    ),
+)
+
+
+def subject_plan(options: dict[str, Any]) -> SubjectPlan | None:
+    """Return how to make the subject that was asked for, None without any."""
+    given = [name for name in SUBJECT if options[name] is not None]
+    command = options["subject_command"]
+    if command is not None and given:
+        raise click.UsageError(
+            f"--subject-command answers by itself; leave out --{given[0].replace('_', '-')}"
+        )
+    if command is None and not given:
+        return None
+    if command is None and options["endpoint"] is None and options["model"] is None:
+        raise click.UsageError("name what answers: --model SPEC, or --endpoint URL --model NAME")
+    from closecall.runs.live import SubjectPlan
+
+    if command is not None:
+        return SubjectPlan(command=command)
+    prompt, temperature = options["system_prompt_file"], options["temperature"]
+    return SubjectPlan(
+        endpoint=options["endpoint"],
+        model=options["model"],
+        system_prompt_file=None if prompt is None else str(prompt.absolute()),
+        temperature=0.0 if temperature is None else temperature,
+        max_tokens=options["max_tokens"],
+    )
+
+
+@contextmanager
+def cassette_of(options: dict[str, Any], name: str) -> Iterator[Cassette | None]:
+    """Open the cassette that was asked for, None without any; closed in any case."""
+    given = [mode for mode in MODES if options[mode] is not None]
+    if len(given) > 1:
+        raise click.UsageError("--record, --replay and --record-missing exclude each other")
+    if not given:
+        yield None
+        return
+    from closecall.cassettes import open_cassette
+
+    (mode,) = given
+    with open_cassette(options[mode], mode.replace("_", "-"), scenario=name) as cassette:
+        yield cassette
+        if mode == "record":
+            cassette.forget_unasked()
+
+
+def told(cassette: Cassette, *, replay: bool) -> str:
+    """Return what became of the requests, in words."""
+    counts = cassette.counts
+    if replay and not counts.replayed:
+        return f"{cassette.path}: nothing was replayed; nothing in this run leaves the machine"
+    parts = [
+        (counts.replayed, "replayed"),
+        (counts.recorded, "recorded"),
+        (counts.unchanged, "unchanged"),
+    ]
+    said = ", ".join(f"{count:,} {word}" for count, word in parts if count)
+    return f"{cassette.path}: {said or 'nothing to record'}"

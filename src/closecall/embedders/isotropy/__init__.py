@@ -1,0 +1,1 @@
+"""Isotropy: spreading pooled vectors over all directions, with a transform fitted on texts."""

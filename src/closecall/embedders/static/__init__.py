@@ -1,0 +1,1 @@
+"""Static embeddings: a table with a vector for each token, and no model behind it."""

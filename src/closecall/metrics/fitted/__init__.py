@@ -1,0 +1,1 @@
+"""The fitted judge: a logistic head over plain scalars of a case, learned from labels."""

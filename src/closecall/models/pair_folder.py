@@ -1,0 +1,325 @@
+"""What a folder with a sequence-classification model of text pairs says of itself.
+
+Two layouts: an ONNX graph (``model.onnx`` or ``onnx/model.onnx``) and, where there is none, the
+weights of a transformers model in ``model.safetensors``. Beside either stand ``config.json`` and
+``tokenizer.json``. Only JSON is read here, and every file that can change a score is hashed.
+Nothing of the folder is ever run as code: pickled weights and models with code of their own are
+refused.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from closecall.errors import ModelError, UnsupportedArchitectureError
+from closecall.models.cards import CARD_FILE, TOKENIZER_FILE, ModelFile
+from closecall.models.hashing import hash_file
+from closecall.models.pair_labels import read_names
+
+ONNX, TORCH = "onnx", "torch"
+
+SOFTMAX, SIGMOID, RAW = "softmax", "sigmoid", "raw"
+"""What becomes of the outputs: shares of one, a share of its own, or the number as it is."""
+
+GRAPHS = ("model.onnx", "onnx/model.onnx")
+WEIGHTS = "model.safetensors"
+CONFIG = "config.json"
+
+_JSON_MOST = 8_000_000
+"""Bytes; configurations are a few thousand."""
+
+_ENDLESS = 1_000_000
+"""A ``model_max_length`` from here on is how libraries write that there is none."""
+
+_LEAST_WINDOW = 8
+
+_AFTER_PADDING = (
+    "roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "longformer", "ibert",
+    "xmod", "roberta-prelayernorm", "data2vec-text", "esm",
+)  # fmt: skip
+"""Values of ``model_type`` whose positions begin after that of the padding token, so that the
+first of them are never used."""
+
+_ATTENTION = ("eager", "sdpa")
+
+_ACTIVATIONS = {"Sigmoid": SIGMOID, "Identity": RAW, "Softmax": SOFTMAX}
+
+
+class PairFolder(msgspec.Struct, frozen=True, kw_only=True):
+    """A pair model's folder, read.
+
+    ``kind`` is ``onnx`` or ``torch``; ``weights`` the file with the weights. ``labels`` are the
+    names of the outputs in order, a single one empty; ``activation`` is ``softmax``,
+    ``sigmoid`` or ``raw``. ``window`` counts the tokens of a pair, special tokens included.
+    ``files`` are those a score depends on: the weights, tokenizer.json and config.json.
+    """
+
+    folder: Path
+    kind: str
+    weights: Path
+    labels: tuple[str, ...]
+    activation: str
+    window: int
+    files: tuple[ModelFile, ...]
+
+    def file(self, path: Path) -> ModelFile:
+        """Return what was hashed of one of the files."""
+        return next(entry for entry in self.files if entry.name == path.name)
+
+    @property
+    def config(self) -> Path:
+        """Path of the configuration."""
+        return self.folder / CONFIG
+
+    @property
+    def tokenizer(self) -> Path:
+        """Path of the tokenizer."""
+        return self.folder / TOKENIZER_FILE
+
+
+def read_pair_folder(folder: Path) -> PairFolder:
+    """Read and hash a pair model's folder; about a second for each GB of weights.
+
+    Raises
+    ------
+    ModelError
+        If a file or a field is missing or wrong, or labels have no clear order.
+    UnsupportedArchitectureError
+        If the folder asks for something that cannot be run here; the message names it.
+    """
+    try:
+        there = folder.is_dir()
+    except OSError as error:
+        raise ModelError(f"{folder}: cannot be read: {error.strerror or error}") from error
+    if not there:
+        raise ModelError(f"{folder}: no such folder")
+    if (folder / CARD_FILE).is_file():
+        raise ModelError(
+            f"{folder}: this model embeds single texts, as 'closecall models add' makes them; a "
+            "pair model reads two at once"
+        )
+    kind, weights = _weights(folder)
+    path = folder / CONFIG
+    config = _read_object(path)
+    _require_no_code(config, path)
+    extra = _read_object(folder / "config_sentence_transformers.json", missing={})
+    module = _read_object(folder / "sentence_bert_config.json", missing={})
+    _require_plain(folder, extra, module)
+    if kind == TORCH:
+        _require_torch(folder, config, path)
+        _require_no_settings(folder, config, module)
+    tokenizer = folder / TOKENIZER_FILE
+    if not tokenizer.is_file():
+        raise ModelError(
+            f"{tokenizer}: no such file; the tokenizer is wanted in the format of the tokenizers "
+            "library. Save it with AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)"
+        )
+    labels = read_names(config, path)
+    return PairFolder(
+        folder=folder,
+        kind=kind,
+        weights=weights,
+        labels=labels,
+        activation=_activation(len(labels), config, extra, path),
+        window=_window(folder, config, module),
+        files=tuple(hash_file(one) for one in (weights, tokenizer, path)),
+    )
+
+
+def _weights(folder: Path) -> tuple[str, Path]:
+    root = folder.resolve()
+    for kind, names in ((ONNX, GRAPHS), (TORCH, (WEIGHTS,))):
+        for name in names:
+            path = folder / name
+            if path.is_file():
+                # A link inside the folder may point to a store of downloads beside it; the hash
+                # is of what it points to. A folder that is a link may not.
+                if name.startswith("onnx/") and not (folder / "onnx").resolve().is_relative_to(
+                    root
+                ):
+                    raise ModelError(f"{folder / 'onnx'}: leads out of the model's folder")
+                return kind, path
+    if (folder / f"{WEIGHTS}.index.json").is_file():
+        raise UnsupportedArchitectureError(
+            f"{folder}: the weights are in several files; save them as one {WEIGHTS}: "
+            "model.save_pretrained(FOLDER, max_shard_size='100GB')"
+        )
+    if (folder / "pytorch_model.bin").is_file():
+        raise UnsupportedArchitectureError(
+            f"{folder / 'pytorch_model.bin'}: pickled weights can run any code when they are "
+            f"read, so they are not. Save the model with {WEIGHTS} instead: "
+            "model.save_pretrained(FOLDER)"
+        )
+    raise ModelError(
+        f"{folder}: holds no model; expected {', '.join(GRAPHS)} or {WEIGHTS}, beside "
+        f"{CONFIG} and {TOKENIZER_FILE}"
+    )
+
+
+def _require_no_code(config: dict[str, Any], path: Path) -> None:
+    if config.get("auto_map"):
+        raise UnsupportedArchitectureError(
+            f"{path}: auto_map: the model brings code of its own, which is never run. Export it "
+            "to ONNX where you trust that code, and name that folder"
+        )
+    kind = config.get("problem_type")
+    if kind == "multi_label_classification":
+        raise UnsupportedArchitectureError(
+            f"{path}: problem_type {kind!r}: its labels do not exclude each other; a pair model "
+            "gives one score or one label of several"
+        )
+
+
+def _require_torch(folder: Path, config: dict[str, Any], path: Path) -> None:
+    """Refuse weights without the layer that makes scores: libraries would fill it at random."""
+    found = config.get("architectures")
+    names = found if isinstance(found, list) and found else [None]
+    if not str(names[0]).endswith("ForSequenceClassification"):
+        raise UnsupportedArchitectureError(
+            f"{path}: architectures {found!r}: expected a ...ForSequenceClassification; another "
+            "model has no layer that scores pairs"
+        )
+    if (folder / "adapter_config.json").is_file():
+        raise UnsupportedArchitectureError(
+            f"{folder / 'adapter_config.json'}: an adapter changes the weights; merge it and "
+            "save the whole model"
+        )
+
+
+def _require_no_settings(folder: Path, config: dict[str, Any], module: dict[str, Any]) -> None:
+    """Refuse settings of the library that loads the weights: some fetch code to run them with."""
+    for name in ("attn_implementation", "_attn_implementation", "_attn_implementation_internal"):
+        value = config.get(name)
+        if value is not None and value not in _ATTENTION:
+            raise UnsupportedArchitectureError(
+                f"{folder / CONFIG}: {name} {value!r}: expected {' or '.join(_ATTENTION)}"
+            )
+    path = folder / "sentence_bert_config.json"
+    for name, value in module.items():
+        if value and name.endswith(("_args", "_kwargs")):
+            raise UnsupportedArchitectureError(f"{path}: {name}: loading options are not taken")
+
+
+def _require_plain(folder: Path, extra: dict[str, Any], module: dict[str, Any]) -> None:
+    """Refuse a folder in sentence-transformers layout that does more than classify a pair."""
+    path = folder / "modules.json"
+    if path.is_file():
+        modules = _read_json(path)
+        kinds = [
+            str(one.get("type", "")).rpartition(".")[2] if isinstance(one, dict) else "?"
+            for one in (modules if isinstance(modules, list) else [None])
+        ]
+        if kinds != ["Transformer"] or modules[0].get("path"):
+            raise UnsupportedArchitectureError(
+                f"{path}: the modules are {', '.join(kinds)}; a pair model has one Transformer, "
+                "in the folder itself. For a model that embeds single texts, type "
+                f"'closecall models add {folder}'"
+            )
+    task = module.get("transformer_task", "sequence-classification")
+    if task != "sequence-classification":
+        raise UnsupportedArchitectureError(
+            f"{folder / 'sentence_bert_config.json'}: transformer_task {task!r}; a pair model "
+            "has sequence-classification"
+        )
+    if module.get("do_lower_case"):
+        raise UnsupportedArchitectureError(
+            f"{folder / 'sentence_bert_config.json'}: do_lower_case: a pair model's tokenizer "
+            "does that itself"
+        )
+    prompts = extra.get("prompts")
+    name = extra.get("default_prompt_name")
+    if isinstance(prompts, dict) and prompts.get(name):
+        raise UnsupportedArchitectureError(
+            f"{folder / 'config_sentence_transformers.json'}: default_prompt_name {name!r}: "
+            "texts before each pair are not supported"
+        )
+
+
+def _activation(count: int, config: dict[str, Any], extra: dict[str, Any], path: Path) -> str:
+    """Return what the folder says becomes of the outputs, by the three places it may say so."""
+    inner = config.get("sentence_transformers")
+    said = extra.get("activation_fn")
+    if said is None and isinstance(inner, dict):
+        said = inner.get("activation_fn")
+    if said is None:
+        said = config.get("sbert_ce_default_activation_function")
+    if said is None:
+        return SIGMOID if count == 1 else SOFTMAX
+    found = _ACTIVATIONS.get(str(said).rpartition(".")[2])
+    # Several outputs left as they are become shares here, as a classifier's are.
+    if count > 1 and found in (RAW, SOFTMAX):
+        return SOFTMAX
+    if count == 1 and found in (RAW, SIGMOID):
+        return found
+    raise UnsupportedArchitectureError(
+        f"{path}: activation {said!r} on {count} outputs is not one that can be applied here "
+        "(Sigmoid or Identity on one, Identity or Softmax on several)"
+    )
+
+
+def _window(folder: Path, config: dict[str, Any], module: dict[str, Any]) -> int:
+    """Return the longest pair in tokens: the least of what model and tokenizer allow."""
+    places = (
+        (folder / CONFIG, config, "max_position_embeddings"),
+        (
+            folder / "tokenizer_config.json",
+            _read_object(folder / "tokenizer_config.json", missing={}),
+            "model_max_length",
+        ),
+        (folder / "sentence_bert_config.json", module, "max_seq_length"),
+    )
+    found: list[int] = []
+    for path, raw, field in places:
+        value = raw.get(field)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 1:
+            # Some models write -1 where positions have no end.
+            if value == -1:
+                continue
+            raise ModelError(f"{path}: {field}: expected a number, got {value!r}")
+        if value < _ENDLESS:
+            found.append(int(value) - (_unused(config) if raw is config else 0))
+    if not found:
+        raise ModelError(
+            f"{folder}: nothing says how many tokens the model reads at once. Write "
+            '"model_max_length" in tokenizer_config.json'
+        )
+    if min(found) < _LEAST_WINDOW:
+        raise ModelError(
+            f"{folder}: the model reads {min(found)} tokens at once; a pair needs "
+            f"{_LEAST_WINDOW} at least"
+        )
+    return min(found)
+
+
+def _unused(config: dict[str, Any]) -> int:
+    if config.get("model_type") not in _AFTER_PADDING:
+        return 0
+    # Positions of mpnet begin after 1, whatever its config says of padding.
+    padding = 1 if config.get("model_type") == "mpnet" else config.get("pad_token_id", 1)
+    return padding + 1 if isinstance(padding, int) and padding >= 0 else 2
+
+
+def _read_object(path: Path, missing: dict[str, Any] | None = None) -> dict[str, Any]:
+    if missing is not None and not path.is_file():
+        return missing
+    value = _read_json(path)
+    if not isinstance(value, dict):
+        raise ModelError(f"{path}: expected a JSON object")
+    return value
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        if path.stat().st_size > _JSON_MOST:
+            raise ModelError(f"{path}: more than {_JSON_MOST:,} bytes, too many for this file")
+        return json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ModelError(f"{path}: no such file") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path}: cannot be read as JSON: {error}") from error

@@ -1,0 +1,144 @@
+"""What a run is asked to work on: its cases, its embedder, and the cache beside it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from closecall.cache.location import open_cache
+from closecall.datasets import OnBadRow, cases_digest, cases_from, open_dataset
+from closecall.embedders.base import Embedder
+from closecall.embedders.registry import ISOTROPIC, STATIC, chosen_name, load_embedder
+from closecall.errors import UsageError
+from closecall.instrument import CHUNK, TEST_KIND, Instrument
+from closecall.records import Case
+from closecall.runs.header import DatasetFacts
+
+if TYPE_CHECKING:
+    from closecall.cache.vectors import VectorCache
+    from closecall.cassettes import Cassette
+
+PathLike = str | os.PathLike[str]
+
+GIVEN = "python:"
+"""Starts the name of an embedder that was handed over as an object."""
+
+
+def chosen_embedder(
+    embedder: Embedder | str | None,
+    window: str | None,
+    threads: int | None,
+    cassette: Cassette | None = None,
+) -> tuple[str, Embedder]:
+    """Return the name of an embedder, by which it is found again, and the embedder itself.
+
+    With a ``cassette``, one that leaves this machine is recorded there or comes from there.
+
+    Raises
+    ------
+    UsageError, ConfigurationError
+        There is none of that name, or it is no embedder.
+    """
+    if embedder is None or isinstance(embedder, str):
+        name, policy = chosen_name(embedder), CHUNK if window is None else window
+
+        def make() -> Embedder:
+            return load_embedder(embedder, window=policy, threads=threads)
+
+        made = make() if cassette is None else cassette.embedder(make, name, window=policy)
+        return anywhere(name), made
+    return f"{GIVEN}{type(embedder).__name__}", _given(embedder, window, threads)
+
+
+def is_recorded(embedder: Embedder) -> bool:
+    """Whether a cassette stands in front of an embedder."""
+    from closecall.cassettes.embedder import RecordingEmbedder, ReplayEmbedder
+
+    return isinstance(embedder, RecordingEmbedder | ReplayEmbedder)
+
+
+def _given(embedder: object, window: str | None, threads: int | None) -> Embedder:
+    """Refuse what is no embedder, and options that only reach an embedder made here."""
+    if (
+        isinstance(embedder, type)
+        or not isinstance(embedder, Embedder)
+        or not isinstance(embedder.instrument, Instrument)
+    ):
+        raise UsageError(
+            "embedder must be a name such as 'minilm', or an object with an instrument "
+            "(closecall.Instrument) and an embed method; "
+            f"got {embedder!r:.80}"
+        )
+    if window not in {None, CHUNK} or threads is not None:
+        raise UsageError(
+            "window and threads are for an embedder given by name; an object has its own: "
+            "load_embedder(name, window=..., threads=...)"
+        )
+    return embedder
+
+
+def anywhere(spec: str) -> str:
+    """Return the name with its folder or file spelled so that it holds in every working folder."""
+    kind, _, place = spec.strip().partition(":")
+    if kind in {"onnx", STATIC, ISOTROPIC} and place:
+        return f"{kind}:{Path(place).absolute()}"
+    folder, mark, options = place.partition("?")
+    if kind == "st" and Path(folder).expanduser().is_dir():  # else a name of the hub's
+        return f"{kind}:{Path(folder).expanduser().absolute()}{mark}{options}"
+    return spec
+
+
+def read_cases(
+    cases: PathLike | Iterable[Case | Mapping[str, Any]],
+    mapping: Mapping[str, str] | None,
+    on_bad_row: OnBadRow,
+    needed: frozenset[str],
+) -> tuple[Iterable[Case], DatasetFacts]:
+    """Return the cases, all of them checked, and where they came from.
+
+    Raises
+    ------
+    DatasetError
+        Rows cannot be read.
+    UsageError
+        There are none, or an option is not for them.
+    """
+    if isinstance(cases, str | os.PathLike):
+        dataset = open_dataset(cases, mapping=mapping, on_bad_row=on_bad_row, needed=needed)
+        scan = dataset.scan()
+        return dataset, DatasetFacts(
+            path=str(Path(dataset.path).absolute()),
+            format=dataset.format,
+            digest=scan.digest,
+            rows=scan.cases,
+            bad_rows=scan.bad_rows,
+            problems=tuple(str(problem) for problem in scan.problems),
+            reading=tuple(dataset.reading),
+            mapping=dict(mapping or {}),
+            on_bad_row=on_bad_row,
+        )
+    if on_bad_row != "fail":
+        raise UsageError("on_bad_row is for case files; leave out the records that are not sound")
+    given = cases_from(cases, mapping=mapping, needed=needed)
+    if not given:
+        raise UsageError("there are no cases to evaluate")
+    return given, DatasetFacts(
+        path=None, format="python", digest=cases_digest(given), rows=len(given)
+    )
+
+
+def open_run_cache(
+    embedder: Embedder,
+    cache: bool | PathLike,  # noqa: FBT001 - as evaluate takes it
+    on_notice: Callable[[str], None] | None,
+) -> VectorCache | None:
+    """Return the vector cache that a run with this embedder uses, open; None without one."""
+    return open_cache(
+        None if isinstance(cache, bool) else cache,
+        # A stand-in for tests leaves nothing in a person's own cache.
+        enabled=cache is not False
+        and (cache is not True or embedder.instrument.kind != TEST_KIND),
+        on_notice=on_notice,
+    )

@@ -1,0 +1,144 @@
+"""Going on with a run that was cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from closecall.errors import RunFolderError
+from closecall.metrics.guards.policy import GuardPolicy
+from closecall.metrics.registry import JUDGE, is_named
+from closecall.runs.asked import GIVEN, PathLike
+from closecall.runs.evaluate import evaluate
+from closecall.runs.header import RunHeader
+from closecall.runs.live import IN_PYTHON
+from closecall.runs.reader import open_run
+from closecall.runs.record import Run
+from closecall.runs.runner import Progress
+from closecall.runs.sealing import repair_seal
+from closecall.runs.stored import header_of, load_run
+
+if TYPE_CHECKING:
+    from closecall.cassettes import Cassette
+
+
+def resume(
+    folder: PathLike,
+    *,
+    threads: int | None = None,
+    cassette: Cassette | None = None,
+    cache: bool | PathLike = True,
+    progress: Progress | None = None,
+    on_notice: Callable[[str], None] | None = None,
+) -> Run:
+    """Go on with a run that was cut off, as its own header says.
+
+    A run that had ended is returned as it is, with a notice, so that a second try after a crash
+    always ends with the report.
+
+    Raises
+    ------
+    RunFolderError
+        The folder holds no run, its cases came from Python and not from a file, or
+        the file, the model, a metric or a calibration is not what it was.
+    CalibrationFileError
+        A calibration cannot be read.
+    """
+    header = header_of(folder)
+    if header.ended_at is not None:
+        return _finished(Path(folder), on_notice)
+    given = [
+        what
+        for what, in_python in (
+            ("cases", header.dataset.path is None),
+            ("embedder", header.embedder.startswith(GIVEN)),
+            (
+                "metrics",
+                any(
+                    not is_named(plan.name)
+                    # A judge is made from the calibration.
+                    and not (plan.name == JUDGE and plan.calibration is not None)
+                    for plan in header.metrics
+                ),
+            ),
+            (
+                "calibration",
+                any(plan.calibration and not plan.calibration.path for plan in header.metrics),
+            ),
+            ("judge", any(name.startswith(IN_PYTHON) for name in header.judges)),
+            ("subject", header.answered_by is not None and header.subject_plan is None),
+        )
+        if in_python
+    ]
+    if header.dataset.path is None or given:
+        raise RunFolderError(
+            f"{folder}: the {' and '.join(given)} of this run were given in Python, so only the "
+            "program that gave them can go on: evaluate(cases, ..., aef=folder, resume=True)"
+        )
+    _require_calibrations(folder, header)
+    return evaluate(
+        header.dataset.path,
+        [plan.id for plan in header.metrics],
+        header.embedder,
+        cutoffs={
+            p.id: p.cutoff
+            for p in header.metrics
+            if p.cutoff is not None and p.calibration is None
+        },
+        calibration=[p.calibration.path for p in header.metrics if p.calibration is not None]
+        or None,
+        uncalibrated=any(p.calibration and p.calibration.uncalibrated for p in header.metrics),
+        cascade=header.cascade,
+        judge=list(header.judges) or None,
+        answers=header.subject_plan,
+        cassette=cassette,
+        guards=GuardPolicy(next((p.guards for p in header.metrics if p.guards), {})),
+        window=header.instrument.window,
+        threads=threads,
+        mapping=header.dataset.mapping,
+        on_bad_row=header.dataset.on_bad_row,
+        name=header.name,
+        subject=header.subject,
+        subject_version=header.subject_version,
+        content=header.content,
+        aef=folder,
+        resume=True,
+        cache=cache,
+        progress=progress,
+        on_notice=on_notice,
+    )
+
+
+def _require_calibrations(folder: PathLike, header: RunHeader) -> None:
+    """Refuse calibrations that are others now, before a metric is looked for that one held."""
+    if not any(plan.calibration for plan in header.metrics):
+        return
+    from closecall.calibration.store import load_calibration
+
+    for plan in header.metrics:
+        then = plan.calibration
+        if then is None:
+            continue
+        now = load_calibration(then.path)
+        if (now.metric.id, now.digest) != (plan.id, then.digest):
+            raise RunFolderError(
+                f"{folder}: cannot go on, because this is no longer the run that was begun. "
+                f"Changed: the calibration of {plan.id} ({then.path} held {then.digest[:12]} "
+                f"then, and {now.digest[:12]} for {now.metric.id} now). Put the file back, or "
+                "start a new run with another --aef DIR."
+            )
+
+
+def _finished(folder: Path, on_notice: Callable[[str], None] | None) -> Run:
+    """Return a closed run; one whose writer died before its seal is sealed first."""
+    repair_seal(folder)
+    problems = open_run(folder).verify()
+    if problems:
+        raise RunFolderError(
+            f"{folder}: this run had ended, and its folder is not what it was then: "
+            f"{problems[0]}. closecall verify says it all"
+        )
+    if on_notice is not None:
+        on_notice(f"{folder}: this run had ended; nothing was left to do")
+    return load_run(folder)
