@@ -43,7 +43,7 @@ def test_no_shell_need_be_installed_to_print_its_script(process):
             },
         ),
         ("closecall eval --format ", {"table", "json", "csv", "markdown", "junit"}),
-        ("closecall eval --re", {"--resume"}),
+        ("closecall eval --res", {"--resume"}),
     ],
 )
 def test_commands_options_and_choices_are_completed(process, words, wanted):

@@ -327,17 +327,16 @@ def old_runs(count):
 def test_many_runs_in_the_default_place_are_told_once_and_kept(cli, write, passing):
     path = write(passing)
     old_runs(49)
-    assert "rm -r" not in cli("eval", path).err
+    assert "runs prune" not in cli("eval", path).err
     said = cli("eval", path)
     place = Path(".closecall", "runs")
-    assert said.err.count("rm -r") == 2
-    (line,) = (line for line in said.err.splitlines() if "rm -r" in line)
+    assert said.err.count("runs prune") == 1
+    (line,) = (line for line in said.err.splitlines() if "runs prune" in line)
     assert line.startswith("closecall: 51 run folders")
-    assert f"rm -r {place / 'run-20200101T000000Z-00000000'} " in line
-    assert line.endswith(f"rm -r {place}")
+    assert line.endswith("closecall runs prune --keep 50")
     assert len(list(place.iterdir())) == 51
     for options in (("-q",), ("--no-aef",), ("--aef", "mine")):
-        assert "rm -r" not in cli("eval", path, *options).err
+        assert "runs prune" not in cli("eval", path, *options).err
 
 
 def test_a_place_for_the_report_that_may_not_be_looked_into(

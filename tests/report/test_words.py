@@ -89,3 +89,4 @@ def test_each_kind_of_evidence_is_said_to_be_blind_to_its_own():
     assert blind(["cross_encoder:model=/m"]) == BLIND_PAIR
     assert blind(["fitted_judge", "bleu"]) == f"{BLIND_JUDGE} {BLIND}"
     assert blind([]) == BLIND
+    assert "opinion" in blind(["llm_relevance"])

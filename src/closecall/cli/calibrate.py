@@ -88,6 +88,7 @@ def _calibrate(file: Path, options: dict[str, Any]) -> int:
             keep_texts=not options["no_content"],
             leave_out_active=options["leave_out_active"],
             judge=_judge(options),
+            judge_model=list(options["judge_models"]) or None,
             previous=previous,
             window=options["window"],
             threads=options["threads"],
@@ -123,6 +124,7 @@ def _refresh(path: Path, options: dict[str, Any]) -> int:
         found = refresh(
             before,
             options["embedder"],
+            judge_model=list(options["judge_models"]) or None,
             window=options["window"],
             threads=options["threads"],
             cache=options["cache_dir"] or not options["no_cache"],
@@ -189,6 +191,7 @@ def _refuse_beside_refresh(context: click.Context) -> None:
         "cache_dir",
         "no_cache",
         "quiet",
+        "judge_models",
     }
     given = [
         parameter.opts[0]

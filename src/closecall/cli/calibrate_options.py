@@ -112,6 +112,13 @@ JUDGE = (
         help="The same, with half of the groups to train it and the others to choose: the promise "
         "is exact, and takes twice the labels.",
     ),
+    click.option(
+        "--judge-model",
+        "judge_models",
+        multiple=True,
+        metavar="SPEC",
+        help="Chat model for a metric that asks one, such as llm_groundedness; repeated, a panel.",
+    ),
 )
 """Whether the metric itself is fitted to the labels."""
 

@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from closecall.cli.live_options import cassette_of, live_options, subject_plan, told
-from closecall.cli.options import (
-    cutoffs,
-    embedder_options,
-    guards_option,
-    pairs,
-    typed_window,
-)
+from closecall.cli.eval_options import BELONG_TO_RUN, eval_options
+from closecall.cli.gating import GateWatch, wanted_gates
+from closecall.cli.live_options import cassette_of, subject_plan, told
+from closecall.cli.options import cutoffs, pairs, typed_window
 from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
 from closecall.cli.progress import Progress
@@ -32,144 +28,26 @@ Examples:
   closecall eval answers.jsonl --format json -o report.json
   closecall eval answers.jsonl --calibration cutoff.json
   closecall eval answers.jsonl --calibration cheap.json --calibration strong.json --cascade
+  closecall eval cases.jsonl --endpoint https://desk.example/v1 --model desk-7b --record tape
+  closecall eval answers.jsonl --gate 'pass_rate(answer_alignment) >= 0.9'
   closecall eval --resume .closecall/runs/run-20260314T090000Z-1f2e3d4c
 
 \b
-Exit codes: 0 all measured and passed, 1 a case failed its cutoff, 2 usage, 3 configuration,
-4 input data or calibration file, 6 the calibration belongs to another embedder or metric,
-11 otherwise green but something was not measured or left unsure, 130 interrupted (resumable).
+Exit codes: 0 all measured and passed, 1 a gate failed or, without gates, a case failed its
+cutoff, 2 usage, 3 configuration, 4 input data or calibration file, 5 a replay lacks a
+recording, 6 the calibration belongs to another embedder or metric,
+11 otherwise green but something was not measured or left unsure, or a gate cannot tell,
+130 interrupted (resumable).
 """
 
 
 MANY_RUNS = 50
 """Beyond so many folders in the default place the run says how to remove some."""
 
-BELONG_TO_RUN = frozenset(
-    {
-        "names",
-        "cutoff",
-        "calibration",
-        "uncalibrated",
-        "guards",
-        "cascade",
-        "judges",
-        "endpoint",
-        "model",
-        "system_prompt_file",
-        "temperature",
-        "max_tokens",
-        "subject_command",
-        "embedder",
-        "window",
-        "mapping",
-        "on_bad_row",
-        "aef",
-        "no_aef",
-        "name",
-        "subject",
-        "subject_version",
-        "no_content",
-    }
-)
-"""Options that a run begins with and goes on with."""
-
 
 @click.command("eval", epilog=EXAMPLES)
 @click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option(
-    "-m",
-    "--metrics",
-    "names",
-    multiple=True,
-    metavar="NAMES",
-    help="Comma-separated, also repeated.  [default: embed_answer_similarity]",
-)
-@click.option(
-    "--cutoff",
-    "cutoff",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Accept from this value on, for one metric; repeatable.",
-)
-@click.option(
-    "--calibration",
-    "calibration",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE.json",
-    help="Decide with this calibration (see closecall calibrate); repeatable, one a metric. "
-    "-m, --embedder and --window then default to its own.",
-)
-@click.option(
-    "--uncalibrated",
-    is_flag=True,
-    help="Use the cutoff although it was fitted with another embedder or metric version; the run "
-    "then says UNCALIBRATED and never exits with 0.",
-)
-@click.option(
-    "--cascade",
-    is_flag=True,
-    help="The calibrations decide one after another, in the order given, the cheap one first: "
-    "what one leaves unsure between its two cutoffs, or a guard holds back, moves on.",
-)
-@guards_option
-@live_options
-@embedder_options
-@click.option(
-    "--map",
-    "mapping",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="Read FIELD (input, response, references, context, id, label, group, tags) "
-    "from this column; a.b reaches into an object.",
-)
-@click.option(
-    "--on-bad-row",
-    type=click.Choice(["fail", "skip"]),
-    default="fail",
-    show_default=True,
-    help="Rows that cannot be read: stop, or leave out and count.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv", "markdown", "junit"]),
-    help="Format of the report.  [default: table, or what -o's suffix says]",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the report to this file.",
-)
-@click.option(
-    "--aef",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Run folder.  [default: a new one under .closecall/runs/]",
-)
-@click.option("--no-aef", is_flag=True, help="Write no run folder; the run cannot be resumed.")
-@click.option(
-    "--resume",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Go on with a run that was cut off; its folder says everything else.",
-)
-@click.option(
-    "--no-content",
-    is_flag=True,
-    help="Keep the texts of cases out of the run folder; ids, labels and values of slices stay.",
-)
-@click.option("--name", help="What to call the run.  [default: the file's name]")
-@click.option("--subject", help="The assistant whose answers these are.")
-@click.option("--subject-version", help="Its version.")
-@click.option(
-    "--cache-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the vector cache.",
-)
-@click.option("--no-cache", is_flag=True, help="Neither read nor write the vector cache.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress and no summary line.")
+@eval_options
 @click.pass_context
 def command(
     context: click.Context, /, file: Path | None, resume: Path | None, **options: Any
@@ -189,7 +67,11 @@ def command(
     place = resume or options["aef"]
     if options["output"] is not None and str(options["output"]) != "-":
         require_writable(options["output"], _inputs(file, place, options["calibration"]), place)
-    run = _run(file, resume, options)
+    surely = options["gate_mode"] == "interval"
+    asked = wanted_gates(options["gates"], surely=surely, found=not options["no_gates"])
+    watch = GateWatch(asked) if asked else None
+    run = _run(file, resume, options, watch)
+    run = run if watch is None else watch.decided(run)
     _report(run, form, options["output"], quiet=options["quiet"])
     if resume is None and options["aef"] is None and not options["quiet"]:
         _say_how_many(run)
@@ -228,7 +110,9 @@ def _inputs(
         yield from ((Path(one.path), calibration) for one in used if one and one.path)
 
 
-def _run(file: Path | None, resume: Path | None, options: dict[str, Any]) -> Run:
+def _run(
+    file: Path | None, resume: Path | None, options: dict[str, Any], gates: GateWatch | None
+) -> Run:
     from closecall.errors import ConfigurationError, RunFolderError
     from closecall.runs import evaluate as runs
 
@@ -245,6 +129,8 @@ def _run(file: Path | None, resume: Path | None, options: dict[str, Any]) -> Run
         cassette_of(options, scenario) as cassette,
     ):
         common |= {"progress": progress, "cassette": cassette}
+        if gates:
+            common["watch"] = gates
         run_id = runs.new_run_id()
         if place is None and not options["no_aef"]:
             place = _default_place(run_id)
@@ -309,8 +195,6 @@ def _say_how_to_go_on(place: Path | None) -> None:
 
 def _say_how_many(run: Run) -> None:
     """Say how to remove runs that nobody looks at any more; nothing is removed by itself."""
-    from closecall.runs.claim import quoted
-
     if run.folder is None:
         return
     place = run.folder.parent
@@ -321,7 +205,7 @@ def _say_how_many(run: Run) -> None:
     if len(runs) > MANY_RUNS:
         say(
             f"closecall: {len(runs)} run folders are kept in {place}; remove the oldest with: "
-            f"rm -r {quoted(runs[0])}  or all with: rm -r {quoted(place)}",
+            f"closecall runs prune --keep {MANY_RUNS}",
             err=True,
         )
 

@@ -32,7 +32,8 @@ class MetricSpec(msgspec.Struct, frozen=True, kw_only=True):
     ``value``; None means a number without a verdict. ``fitted_on`` holds the digests of the case
     files a metric with fitted parts was fitted on (see ``cases_digest``): no promise can be made
     on those very cases. ``quantity`` is what the number is called in a sentence. ``guarded`` False
-    says that no guard has to look at what the metric accepts (see ``guards.policy``).
+    says that no guard has to look at what the metric accepts (see ``guards.policy``). ``exact``
+    says that its values are marks and no floats of a model, so that no rounding turns a verdict.
     """
 
     id: str
@@ -47,6 +48,7 @@ class MetricSpec(msgspec.Struct, frozen=True, kw_only=True):
     fitted_on: tuple[str, ...] = ()
     quantity: str = "similarity"
     guarded: bool = True
+    exact: bool = False
 
 
 class Metric(Protocol):

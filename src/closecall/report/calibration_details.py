@@ -69,8 +69,7 @@ def _evidence(made: Calibration) -> Iterator[str]:
     elif made.approximate:
         yield (
             "Not proved, because the labels that chose the cutoff trained the judge too, though "
-            f"none scored itself: meant to fail as rarely as an exact guarantee "
-            f"({_spent(made, backed)}). {SIMULATED}"
+            f"none scored itself: aimed at ({_spent(made, backed)}) and not proved. {SIMULATED}"
         )
     else:
         yield (

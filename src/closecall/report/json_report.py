@@ -12,6 +12,7 @@ from typing import IO, Any
 import msgspec
 
 from closecall.records import Measured, State
+from closecall.report.gates import gates_json
 from closecall.report.words import narrow, visible_json
 from closecall.runs.cascade import promises
 from closecall.runs.header import MetricPlan
@@ -88,6 +89,7 @@ def _head(run: Run) -> dict[str, Any]:
             for summary, plan in zip(run.metrics, header.metrics, strict=True)
         ],
         "cascade": _cascade(run),
+        "gates": gates_json(run.gates),
         "usage": None
         if run.usage is None
         else {**_camel(run.usage._asdict()), "promptTokens": run.usage.prompt_tokens},

@@ -7,11 +7,13 @@ each with its reason. Nothing absent counts as a pass.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 
 from closecall.records import Measured, State
+from closecall.report.gates import GateTest, gate_tests
 from closecall.report.overview import cutoff_words
 from closecall.report.words import narrow
 from closecall.runs.header import RunHeader
@@ -39,10 +41,14 @@ def write(run: Run, out: IO[str]) -> None:
     each = run.cases.total
     bad = run.cases.bad_rows
     doubtful = sum(plan.cutoff_source == UNCALIBRATED_CUTOFF for plan in run.header.metrics)
+    gates = gate_tests(run.gates)
+    told = Counter(gate.outcome for gate in gates)
     tests = each * len(run.metrics) + bad + doubtful
     failures = sum(m.failed for m in run.metrics)
     errors = sum(m.absent_count(State.ERROR) for m in run.metrics) + bad + doubtful
     skipped = tests - sum(m.measured - m.inconclusive for m in run.metrics) - errors
+    tests, failures = tests + len(gates), failures + told["failure"]
+    errors, skipped = errors + told["error"], skipped + told["skipped"]
     say(
         f'<testsuites name={_attr(run.header.name)} tests="{tests}" failures="{failures}" '
         f'errors="{errors}" skipped="{skipped}"{_time(run.duration_ms)}>\n'
@@ -67,6 +73,7 @@ def write(run: Run, out: IO[str]) -> None:
         say("  </testsuite>\n")
     _bad_rows(run, say)
     _uncalibrated(run, doubtful, say)
+    _gates(gates, told, say)
     say("</testsuites>\n")
 
 
@@ -99,6 +106,25 @@ def _uncalibrated(run: Run, count: int, say: Callable[[str], object]) -> None:
         if plan.cutoff_source == UNCALIBRATED_CUTOFF:
             say(f'    <testcase classname="cutoff" name={_attr(plan.id)}>\n')
             say(f"      <error message={_attr(plan.cutoff_note)}/>\n    </testcase>\n")
+    say("  </testsuite>\n")
+
+
+def _gates(
+    gates: Sequence[GateTest], told: Counter[str | None], say: Callable[[str], object]
+) -> None:
+    """Write each gate as a test: these decide the run, whatever its cases did."""
+    if not gates:
+        return
+    say(
+        f'  <testsuite name="gates" tests="{len(gates)}" failures="{told["failure"]}" '
+        f'errors="{told["error"]}" skipped="{told["skipped"]}">\n'
+    )
+    for gate in gates:
+        say(f'    <testcase classname="gate" name={_attr(gate.name)}')
+        if gate.outcome is None:
+            say("/>\n")
+        else:
+            say(f">\n      <{gate.outcome} message={_attr(gate.message)}/>\n    </testcase>\n")
     say("  </testsuite>\n")
 
 

@@ -28,6 +28,7 @@ def write(run: Run, out: IO[str]) -> None:
         "",
     ]
     for heading, entries in (
+        ("Gates", seen.gates),
         ("Cascade", seen.cascade),
         ("Against your labels", seen.labelled),
         ("Not measured", seen.absent),

@@ -13,6 +13,7 @@ from closecall.calibration.records import Rate
 from closecall.metrics.cutoffs import shown
 from closecall.records import Case, Measured, Unmeasured
 from closecall.report.cascade import cascade_lines
+from closecall.report.gates import gate_lines, gates_verdict
 from closecall.report.words import number, plural, rate, shorten
 from closecall.runs.header import RunHeader
 from closecall.runs.record import Run
@@ -59,6 +60,7 @@ class Overview(NamedTuple):
     rows: tuple[MetricRow, ...]
     labelled: tuple[str, ...]
     cascade: tuple[str, ...]
+    gates: tuple[str, ...]
     absent: tuple[str, ...]
     notes: tuple[str, ...]
     worst: dict[str, tuple[Worst, ...]]
@@ -79,6 +81,7 @@ def overview(run: Run, worst: int = WORST) -> Overview:
         if run.cascade
         else tuple(line for m in run.metrics for line in _labelled(m, run.header)),
         cascade=tuple(cascade_lines(run)),
+        gates=tuple(gate_lines(run.gates)),
         absent=tuple(_absent(run, _first_absent(run) if worst else {})),
         notes=tuple(_notes(run)),
         worst=_worst(run, worst) if worst else {},
@@ -326,6 +329,12 @@ def _entry(case: Case, result: MetricResult, digits: int) -> Worst:
             ("context", _chosen(case.context, details.get("bestPassage"))),
             ("response", case.response or ""),
         )
+    elif name.startswith("llm_"):
+        reason = details.get("reason")
+        first, second = (
+            ("reason", reason if isinstance(reason, str) else ""),
+            ("response", case.response or ""),
+        )
     else:
         reference = _chosen(case.references, details.get("bestReference"))
         first, second = ("reference", reference), ("response", case.response or "")
@@ -360,6 +369,8 @@ def _verdict(run: Run) -> str:
     )
     said = ", ".join(f"{count:,} {word}" for count, word in parts if count)
     warned = "UNCALIBRATED: " if run.uncalibrated else ""
+    judged = gates_verdict(run.gates, run)
+    warned += f"{judged}; " if judged else ""
     return (
         f"{warned}{said or 'nothing'} of {plural(cases.total, 'case')}; exit code {run.exit_code}"
     )

@@ -48,6 +48,7 @@ def write(run: Run, out: IO[str], width: int | None = None) -> None:
         shown = f"  {note}" if short else _hung(note, console.width)
         console.print(shown, style="dim", soft_wrap=short)
     for heading, lines in (
+        ("Gates", seen.gates),
         ("Cascade", seen.cascade),
         ("Against your labels", seen.labelled),
         ("Not measured", seen.absent),

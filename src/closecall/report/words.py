@@ -24,9 +24,17 @@ BLIND_JUDGE = (
 )
 
 
+BLIND_MARK = (
+    "A chat model's mark is an opinion: ask how often it agrees with people, on labels of yours."
+)
+
+
 def blind(metrics: Iterable[str]) -> str:
     """Return what the evidence of these metrics, by name, is blind to."""
-    said = {_BLIND.get(name.partition(":")[0], BLIND): None for name in metrics}
+    said = {
+        BLIND_MARK if name.startswith("llm_") else _BLIND.get(name.partition(":")[0], BLIND): None
+        for name in metrics
+    }
     return " ".join(said) or BLIND
 
 

@@ -36,6 +36,8 @@ from closecall.records import Case
 from closecall.runs.asked import PathLike, chosen_embedder, read_cases
 from closecall.runs.evaluate import evaluate
 from closecall.runs.judging import Judging, Measurements, Wanted, build_judged
+from closecall.runs.live import Judging as JudgingModels
+from closecall.runs.live import with_judge_models
 from closecall.runs.monitor import TEXTS
 from closecall.runs.runner import Progress
 from closecall.runs.stale_cache import drop_stale_vectors
@@ -61,6 +63,7 @@ def calibrate(
     keep_texts: bool = True,
     leave_out_active: bool = False,
     judge: Wanted = False,
+    judge_model: JudgingModels | None = None,
     previous: Calibration | None = None,
     window: str | None = None,
     threads: int | None = None,
@@ -98,6 +101,9 @@ def calibrate(
         choose the cutoff, so the promise is approximate. ``split``: half of the groups train it
         and the others choose, so the promise is exact. It is kept only where it is better than
         the best single score by more than one standard error.
+    judge_model
+        The chat model, by name or as an object, of a metric that asks one; as ``judge`` of
+        ``evaluate``.
     previous
         An earlier calibration on mostly the same labels, so that tries are counted.
     window, threads, mapping, on_bad_row, cache, progress, on_notice
@@ -129,6 +135,7 @@ def calibrate(
     needs: Iterable[str]
     if judging is None:
         measuring = [load_metric(metric) if isinstance(metric, str) else metric]
+        measuring, _ = with_judge_models(measuring, judge_model, None, on_notice)
         needs = measuring[0].spec.needs
     else:
         needs = judging.needs

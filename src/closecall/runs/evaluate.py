@@ -34,7 +34,7 @@ from closecall.runs.record import Run
 from closecall.runs.room import require_room
 from closecall.runs.runner import Progress
 from closecall.runs.values import now_utc
-from closecall.runs.work import Work
+from closecall.runs.work import Watch, Work
 
 if TYPE_CHECKING:
     from closecall.cassettes import Cassette
@@ -69,6 +69,7 @@ def evaluate(
     resume: bool = False,
     cache: bool | PathLike = True,
     progress: Progress | None = None,
+    watch: Watch | None = None,
     on_notice: Callable[[str], None] | None = None,
 ) -> Run:
     """Measure every case with every metric and decide each by its cutoff.
@@ -132,6 +133,9 @@ def evaluate(
         stand-in for tests (``HashEmbedder``) does not touch.
     progress
         Called with (done, total) after each batch of cases.
+    watch
+        Called once with the run's header, before the first case; what it returns is called with
+        every batch of decided cases, those of a resumed run included.
     on_notice
         Called with each thing worth telling a person that is not an error.
 
@@ -236,6 +240,7 @@ def evaluate(
             guards=policy,
             subject=subject_,
             cassette=cassette,
+            watch=None if watch is None else watch(header),
         )
         if aef is None:
             return work.in_memory(source)

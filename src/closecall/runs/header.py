@@ -21,6 +21,7 @@ class MetricPlan(msgspec.Struct, frozen=True, kw_only=True):
     """A metric as a run used it; enough to read its results without the metric's code.
 
     ``guards`` says what each guard does to what the cutoff accepts, empty without guards.
+    ``judges`` names the chat models that give the number, empty where none does.
     """
 
     id: str
@@ -34,6 +35,7 @@ class MetricPlan(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     calibration: Applied | None = None
     guards: dict[str, str] = {}
+    judges: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -59,6 +61,7 @@ class MetricPlan(msgspec.Struct, frozen=True, kw_only=True):
             description=spec.description,
             calibration=applied,
             guards=beside,
+            judges=tuple(judge.name for judge in getattr(metric, "judges", ())),
         )
 
     @property

@@ -41,7 +41,7 @@ def to_line(
     common: dict[str, Any] = {
         "reason": result.reason,
         "duration_ms": duration_ms if result.duration_ms is None else result.duration_ms,
-        "annotator": {"kind": "CODE", "model": header.instrument.model},
+        "annotator": _annotator(header, plan),
     }
     if isinstance(measured, Measured):
         facts = _Facts(
@@ -67,6 +67,13 @@ def to_line(
         result.state,
         **common,
     )
+
+
+def _annotator(header: RunHeader, plan: MetricPlan) -> dict[str, str]:
+    """Return what gave the number: code with an embedder, or a chat model."""
+    if not plan.judges:
+        return {"kind": "CODE", "model": header.instrument.model}
+    return {"kind": "LLM", "model": ", ".join(plan.judges)}
 
 
 def _rule(plan: MetricPlan, cutoff: float) -> dict[str, Any]:

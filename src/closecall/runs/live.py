@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from closecall.errors import UsageError
+from closecall.errors import ConfigurationError, UsageError
 from closecall.metrics.base import Metric
 from closecall.records import Case
 
@@ -140,13 +140,17 @@ def with_judge_models(
             )
         return chosen, ()
     wanted: list[Any] = list(judge) if isinstance(judge, list | tuple) else [judge]
-    models = [_model(one, cassette, on_notice) for one in wanted]
-    names = tuple(
+    try:
+        models = [_model(one, cassette, on_notice) for one in wanted]
+    except ConfigurationError as error:
+        names = ", ".join(lacking_chat(chosen))
+        raise type(error)(f"{names} needs a chat model (--judge-model): {error}") from error
+    told = tuple(
         one if isinstance(one, str) else f"{IN_PYTHON}{type(one).__name__}"
         for one in wanted
         if one is not None
     )
-    return with_chat(chosen, models), names
+    return with_chat(chosen, models), told
 
 
 def _model(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from closecall.embedders.base import Embedder
 from closecall.embedders.cached import CachedEmbedder
+from closecall.errors import UsageError
 from closecall.metrics.base import Metric
 from closecall.metrics.guards.policy import NO_GUARDS, GuardPolicy
 from closecall.records import Case, Unmeasured
 from closecall.runs.applied import Applied
 from closecall.runs.results import MetricResult, decide
 from closecall.runs.runner import asked_texts, guarded, measured_case
+
+_TWO = 2
 
 
 def score_pair(
@@ -27,7 +30,12 @@ def score_pair(
     calibration that decides instead of the metric's own cutoff; ``guards`` look at what it
     accepts.
     """
-    first, second = metric.spec.needs[:2]
+    if len(metric.spec.needs) < _TWO:
+        raise UsageError(
+            f"{metric.spec.id} reads the {' and '.join(metric.spec.needs)} of a case, which is no "
+            "pair of texts: evaluate a file of cases with it"
+        )
+    first, second = metric.spec.needs[:_TWO]
     case = Case(id="pair", **{first: _value(first, text_a), second: _value(second, text_b)})  # type: ignore[arg-type]
     texts = asked_texts(metric, case)
     if isinstance(texts, Unmeasured):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from closecall.runs.header import RunHeader
 from closecall.runs.results import UNCALIBRATED_CUTOFF, CaseResult
@@ -27,7 +27,8 @@ class Run:
     ``duration_ms`` is known to the process that did the run, None to others. ``watched`` says,
     for each calibrated metric, whether the cases look like those it was calibrated on.
     ``cascade`` has the counts and errors of all rungs together. ``usage`` is what a
-    provider reported; None where the embedder is on this machine.
+    provider reported; None where the embedder is on this machine. ``gates`` holds what became of
+    each gate (``GateResult``) and ``gates_code`` the exit code they give, where there are any.
     """
 
     header: RunHeader
@@ -38,6 +39,8 @@ class Run:
     watched: tuple[Watched, ...] = ()
     cascade: MetricSummary | None = None
     usage: Usage | None = None
+    gates: tuple[Any, ...] = ()
+    gates_code: int | None = None
     _rows: Callable[[], Iterator[CaseResult]] = field(repr=False, default=lambda: iter(()))
 
     def __iter__(self) -> Iterator[CaseResult]:
@@ -58,7 +61,10 @@ class Run:
         """0 all passed, 1 a case failed, 11 something was not measured or left unsure.
 
         6 where nothing failed but a cutoff was used that belongs to another embedder or metric.
+        With gates it is they that decide; see ``gates.evaluate.gates_exit``.
         """
+        if self.gates_code is not None:
+            return self.gates_code
         code = exit_code(self.cases)
         return EXIT_UNCALIBRATED if code != EXIT_FAILED and self.uncalibrated else code
 

@@ -22,6 +22,8 @@ from closecall.runs.asked import GIVEN, PathLike, chosen_embedder
 from closecall.runs.calibrate import require_rows, tested, timestamp
 from closecall.runs.evaluate import evaluate
 from closecall.runs.judging import Judging, Measurements, build_judged, judging_again
+from closecall.runs.live import Judging as JudgingModels
+from closecall.runs.live import with_judge_models
 from closecall.runs.runner import Progress
 from closecall.runs.stale_cache import drop_stale_vectors
 
@@ -42,6 +44,7 @@ def refresh(
     embedder: Embedder | str | None = None,
     *,
     metric: Metric | None = None,
+    judge_model: JudgingModels | None = None,
     window: str | None = None,
     threads: int | None = None,
     cache: bool | PathLike = True,
@@ -62,6 +65,8 @@ def refresh(
         An embedder or a name; None: by the name that the calibration has.
     metric
         The metric itself, where it is none that a name stands for. It may be of a newer version.
+    judge_model
+        The chat model of a metric that asks one; as ``judge`` of ``evaluate``.
     window
         What to do with long texts, for an embedder given by name; None: as before.
     threads, cache, progress, on_notice
@@ -84,6 +89,7 @@ def refresh(
         )
     judging = judging_again(calibration)
     measuring = _measuring(calibration, judging, metric)
+    measuring, _ = with_judge_models(measuring, judge_model, None, on_notice)
     if embedder is None:
         embedder = calibration.embedder
         if embedder.startswith(GIVEN):

@@ -151,7 +151,7 @@ def decide(
     noise = SCORE_NOISE * (PERCENT if metric.spec.high == PERCENT else 1.0)
     if applied is None:
         state = State.PASSED if measurement.value >= cutoff else State.FAILED
-        borderline = abs(measurement.value - cutoff) <= noise
+        borderline = not metric.spec.exact and abs(measurement.value - cutoff) <= noise
     else:
         state = _STATES[applied.decide(measurement.value)]
         borderline = applied.close(measurement.value)

@@ -18,6 +18,7 @@ from closecall.runs.record import Run
 from closecall.runs.runner import Progress
 from closecall.runs.sealing import repair_seal
 from closecall.runs.stored import header_of, load_run
+from closecall.runs.work import Watch
 
 if TYPE_CHECKING:
     from closecall.cassettes import Cassette
@@ -30,6 +31,7 @@ def resume(
     cassette: Cassette | None = None,
     cache: bool | PathLike = True,
     progress: Progress | None = None,
+    watch: Watch | None = None,
     on_notice: Callable[[str], None] | None = None,
 ) -> Run:
     """Go on with a run that was cut off, as its own header says.
@@ -106,6 +108,7 @@ def resume(
         resume=True,
         cache=cache,
         progress=progress,
+        watch=watch,
         on_notice=on_notice,
     )
 

@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from closecall.subjects.base import Subject
 
 
+Watch = Callable[[RunHeader], Callable[[list[CaseResult]], None]]
+"""Called with the header of a run; returns what is called with each batch of decided cases."""
+
+
 class Work:
     """One run being done: what to measure and with what."""
 
@@ -47,9 +51,11 @@ class Work:
         guards: GuardPolicy = NO_GUARDS,
         subject: Subject | None = None,
         cassette: Cassette | None = None,
+        watch: Callable[[list[CaseResult]], None] | None = None,
     ) -> None:
         self.header, self.metrics, self.embedder = header, metrics, embedder
         self.guards, self.subject, self.cassette = guards, subject, cassette
+        self.watch = watch or (lambda _rows: None)
         self.monitor = monitor
         self.applied = {
             plan.id: plan.calibration for plan in header.metrics if plan.calibration is not None
@@ -88,6 +94,7 @@ class Work:
             left = iter(cases)
             for row in rebuild(self.header, folder, islice(left, folder.done)):
                 tally.add([row])
+                self.watch([row])
                 if self.monitor is not None:
                     self.monitor.add([row])
             self._go(left, sinks.FolderSink(folder, self.header).add, tally)
@@ -129,6 +136,7 @@ class Work:
                 raise lost
             keep(rows)
             tally.add(rows)
+            self.watch(rows)
             if self.monitor is not None:
                 self.monitor.add(rows)
             self.progress(tally.cases, self.total)

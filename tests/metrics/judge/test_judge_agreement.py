@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from fake_chat import FakeChat, case, verdict
+from judge_fakes import FakeChat, case, verdict
 
 from closecall.errors import UsageError
 from closecall.metrics.judge.agreement import (

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from fake_chat import TALK, TOOLS, FakeChat, case, user_text, verdict
+from judge_fakes import TALK, TOOLS, FakeChat, case, user_text, verdict
 
 from closecall.metrics.judge.conversation import ConversationError, talk_of, tools_of
 from closecall.metrics.registry import load_metric

@@ -1,7 +1,7 @@
 """Judges: what each needs, what becomes of a reply, and of every way to fail."""
 
 import pytest
-from fake_chat import TALK, TOOLS, FakeChat, case, failure, reply, user_text, verdict
+from judge_fakes import TALK, TOOLS, FakeChat, case, failure, reply, user_text, verdict
 
 from closecall.chat.base import ChatUsage
 from closecall.errors import ConfigurationError, UsageError

@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from fake_chat import TALK, FakeChat, case, user_text, verdict
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from judge_fakes import TALK, FakeChat, case, user_text, verdict
 
 from closecall.metrics.judge.fences import Part, fenced, mark_of
 from closecall.metrics.judge.prompt import prompt

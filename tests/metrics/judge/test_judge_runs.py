@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from fake_chat import FakeChat, case, failure, reply, user_text, verdict
+from judge_fakes import FakeChat, case, failure, reply, user_text, verdict
 
 from closecall.calibration.artefact import Calibration
 from closecall.calibration.goals import Goal

@@ -118,6 +118,7 @@ class JudgeMetric:
             description=self.DESCRIPTION,
             options=told,
             quantity=self.QUANTITY,
+            exact=True,
             guarded=False,  # whoever reads both texts has read the numbers and the "not"
         )
 

@@ -1,0 +1,167 @@
+"""What ``closecall eval`` is told: what to measure, by what to decide, and where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from closecall.cli.live_options import live_options
+from closecall.cli.options import embedder_options, guards_option
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+BELONG_TO_RUN = frozenset(
+    {
+        "names",
+        "cutoff",
+        "calibration",
+        "uncalibrated",
+        "guards",
+        "cascade",
+        "judges",
+        "endpoint",
+        "model",
+        "system_prompt_file",
+        "temperature",
+        "max_tokens",
+        "subject_command",
+        "embedder",
+        "window",
+        "mapping",
+        "on_bad_row",
+        "aef",
+        "no_aef",
+        "name",
+        "subject",
+        "subject_version",
+        "no_content",
+    }
+)
+"""Options that a run begins with and goes on with."""
+
+
+def eval_options(function: F) -> F:
+    """Add the options of ``closecall eval``, those first that come first in its help."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    click.option(
+        "-m",
+        "--metrics",
+        "names",
+        multiple=True,
+        metavar="NAMES",
+        help="Comma-separated, also repeated.  [default: embed_answer_similarity]",
+    ),
+    click.option(
+        "--cutoff",
+        "cutoff",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Accept from this value on, for one metric; repeatable.",
+    ),
+    click.option(
+        "--calibration",
+        "calibration",
+        multiple=True,
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE.json",
+        help="Decide with this calibration (see closecall calibrate); repeatable, one a metric. "
+        "-m, --embedder and --window then default to its own.",
+    ),
+    click.option(
+        "--uncalibrated",
+        is_flag=True,
+        help="Use the cutoff although it was fitted with another embedder or metric version; the "
+        "run then says UNCALIBRATED and never exits with 0.",
+    ),
+    click.option(
+        "--cascade",
+        is_flag=True,
+        help="The calibrations decide one after another, in the order given, the cheap one first: "
+        "what one leaves unsure between its two cutoffs, or a guard holds back, moves on.",
+    ),
+    guards_option,
+    live_options,
+    embedder_options,
+    click.option(
+        "--map",
+        "mapping",
+        multiple=True,
+        metavar="FIELD=COLUMN",
+        help="Read FIELD (input, response, references, context, id, label, group, tags) "
+        "from this column; a.b reaches into an object.",
+    ),
+    click.option(
+        "--on-bad-row",
+        type=click.Choice(["fail", "skip"]),
+        default="fail",
+        show_default=True,
+        help="Rows that cannot be read: stop, or leave out and count.",
+    ),
+    click.option(
+        "--gate",
+        "gates",
+        multiple=True,
+        metavar="RULE",
+        help="The run passes if this holds, such as 'pass_rate(answer_alignment) >= 0.9'; "
+        "repeatable. Cases that fail then do not fail the run by themselves.  [default: those of "
+        "closecall.toml or pyproject.toml]",
+    ),
+    click.option(
+        "--gate-mode",
+        type=click.Choice(["point", "interval"]),
+        default="point",
+        show_default=True,
+        help="Whether the value has to hold, or its interval; then the answer may be that so few "
+        "cases cannot tell.",
+    ),
+    click.option("--no-gates", is_flag=True, help="Look for no gates in a file."),
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["table", "json", "csv", "markdown", "junit"]),
+        help="Format of the report.  [default: table, or what -o's suffix says]",
+    ),
+    click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Write the report to this file.",
+    ),
+    click.option(
+        "--aef",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        help="Run folder.  [default: a new one under .closecall/runs/]",
+    ),
+    click.option("--no-aef", is_flag=True, help="Write no run folder; the run cannot be resumed."),
+    click.option(
+        "--resume",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        help="Go on with a run that was cut off; its folder says everything else.",
+    ),
+    click.option(
+        "--no-content",
+        is_flag=True,
+        help="Keep the texts of cases out of the run folder; ids, labels and values of slices "
+        "stay.",
+    ),
+    click.option("--name", help="What to call the run.  [default: the file's name]"),
+    click.option("--subject", help="The assistant whose answers these are."),
+    click.option("--subject-version", help="Its version."),
+    click.option(
+        "--cache-dir",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Folder of the vector cache.",
+    ),
+    click.option("--no-cache", is_flag=True, help="Neither read nor write the vector cache."),
+    click.option("-q", "--quiet", is_flag=True, help="No progress and no summary line."),
+)
