@@ -2,13 +2,14 @@
 
 import json
 import time
+from contextlib import contextmanager
 
 import pytest
 from fake_chat import FakeChat, Said, error, turn
 
 from closecall.cli import run as command_line
 from closecall.offline import sealed
-from closecall.runs import runner, sinks
+from closecall.runs import sinks, work
 from closecall.runs.reader import open_run
 from closecall.runs.stored import load_run
 
@@ -62,12 +63,29 @@ def asked(server, monkeypatch, *more, metrics=METRICS):
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("CLOSECALL_SUBJECT_API_KEY", "subject-key-for-tests")
     url = server.environment()["OPENAI_COMPATIBLE_ENDPOINT"]
+    judge = ["--judge-model", "openai-compatible:judge"] if "llm_" in metrics else []
     return command_line(
-        [
-            "eval", "desk.jsonl", "-q", "-m", metrics, "--endpoint", url, "--model", "assistant",
-            "--system-prompt-file", "prompt.txt", "--judge-model", "openai-compatible:judge", *more,
-        ]
+        ["eval", "desk.jsonl", "-q", "-m", metrics, "--endpoint", url, "--model", "assistant",
+         "--system-prompt-file", "prompt.txt", *judge, *more]
     )  # fmt: skip
+
+
+@contextmanager
+def interrupted(after=1):
+    """Interrupt the run once so many batches are written."""
+    add, written = sinks.FolderSink.add, []
+
+    def adding(self, rows):
+        if len(written) >= after:
+            raise KeyboardInterrupt
+        written.append(rows)
+        add(self, rows)
+
+    sinks.FolderSink.add = adding
+    try:
+        yield
+    finally:
+        sinks.FolderSink.add = add
 
 
 def scores(folder):
@@ -197,18 +215,9 @@ def test_a_run_that_was_cut_off_asks_no_answered_case_again(server, place, monke
 
     server.script = script
     assert asked(server, monkeypatch, "--aef", "whole") == 0
-    monkeypatch.setattr(runner, "BATCH_CASES", 3)
-    add, written = sinks.FolderSink.add, []
-
-    def interrupted(self, rows):
-        if written:
-            raise KeyboardInterrupt
-        written.append(rows)
-        add(self, rows)
-
-    monkeypatch.setattr(sinks.FolderSink, "add", interrupted)
-    assert asked(server, monkeypatch, "--aef", "live") == 130
-    monkeypatch.setattr(sinks.FolderSink, "add", add)
+    monkeypatch.setattr(work, "ASKED_CASES", 3)
+    with interrupted():
+        assert asked(server, monkeypatch, "--aef", "live") == 130
     calls.clear()
     assert command_line(["eval", "-q", "--resume", "live"]) == 0
     assert len(calls) == 5
@@ -236,3 +245,107 @@ def test_a_command_answers_too_and_its_failures_are_named(place, capsys):
     (reason,) = run.metrics[0].absent
     assert "the subject gave no answer" in reason
     assert "no idea" in reason
+
+
+def test_a_run_that_goes_on_is_held_against_the_gates_it_began_with(
+    server, place, monkeypatch, capsys
+):
+    (place / "closecall.toml").write_text('gates = ["pass_rate(expected_fact) >= 0"]')
+    monkeypatch.setattr(work, "ASKED_CASES", 3)
+    server.script = lambda r: server.reply(r, turn("no idea"))
+    rule = ("--gate", "pass_rate(expected_fact) >= 0.9")
+    with interrupted():
+        assert asked(server, monkeypatch, "--aef", "g", *rule, metrics="expected_fact") == 130
+    assert command_line(["eval", "-q", "--resume", "g"]) == 1
+    assert "pass_rate(expected_fact) >= 0.9" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_run_that_goes_on_stays_with_its_cassette_and_loses_none_of_it(
+    server, place, monkeypatch, capsys
+):
+    assert asked(server, monkeypatch, "--aef", "live", "--record", "tape") == 0
+    (tape,) = (place / "tape").glob("*.jsonl")
+    whole = tape.read_bytes()
+    assert command_line(["eval", "-q", "--resume", "live"]) == 0
+    assert tape.read_bytes() == whole
+    monkeypatch.setattr(work, "ASKED_CASES", 3)
+    with interrupted():
+        assert asked(server, monkeypatch, "--aef", "other.name", "--replay", "tape") == 130
+    before = len(server.requests)
+    assert command_line(["eval", "-q", "--resume", "other.name"]) == 0
+    assert len(server.requests) == before
+    assert scores("other.name") == scores("live")
+    assert [path.name for path in (place / "tape").glob("*.jsonl")] == [tape.name]
+
+
+def test_a_failure_while_recording_again_drops_no_recording(server, place, monkeypatch, capsys):
+    assert asked(server, monkeypatch, "--aef", "a", "--record", "tape") == 0
+
+    def script(received):
+        if "response_format" not in received.body and "postage" in str(received.body["messages"]):
+            return error("not today", status=400)
+        return server.reply(received, turn(desk(received)))
+
+    server.script = script
+    assert asked(server, monkeypatch, "--aef", "b", "--record", "tape") == 11
+    assert asked(server, monkeypatch, "--aef", "c", "--replay", "tape") == 0
+
+
+def test_a_refused_key_ends_the_run_so_that_it_can_go_on(server, place, monkeypatch, capsys):
+    monkeypatch.setattr(work, "ASKED_CASES", 3)
+    bad = [False]
+
+    def script(received):
+        if bad[0] and "response_format" in received.body:
+            return error("Incorrect API key provided", status=401)
+        bad[0] = bad[0] or received.number > 12
+        return server.reply(received, turn(desk(received)))
+
+    server.script = script
+    code = asked(server, monkeypatch, "--aef", "live", metrics="llm_relevance,expected_fact")
+    assert code == 3
+    assert "--resume live" in capsys.readouterr().err
+    bad[0] = False
+    server.script = lambda received: server.reply(received, turn(desk(received)))
+    assert command_line(["eval", "-q", "--resume", "live"]) == 0
+    assert len(load_run("live")) == 8
+
+
+def test_answers_that_were_cut_off_are_said_to_be(server, place, monkeypatch, capsys):
+    server.script = lambda r: server.reply(r, turn(desk(r), finish="length"))
+    more = ("--aef", "live", "--max-tokens", "5")
+    asked(server, monkeypatch, *more, metrics="expected_fact")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "8 of 8 answers cut off at the most tokens allowed" in said
+    assert load_run("live").answered.cut == 8
+
+
+def test_without_content_no_word_of_a_judge_or_a_guard_is_kept(server, place, monkeypatch, capsys):
+    row = {
+        "id": "r", "input": "What is the code?", "references": ["The code is HIDDEN7."],
+        "response": "The code is HIDDEN8.", "context": ["The code is HIDDEN7."],
+    }  # fmt: skip
+    (place / "desk.jsonl").write_text(json.dumps(row) + "\n")
+    marks = {"thoughts": "HIDDEN8 is not HIDDEN7.", "reason": "It says 'HIDDEN8'.", "score": 2}
+    for reply in (json.dumps(marks), "I think HIDDEN8 is wrong."):
+        server.script = lambda r, said=reply: server.reply(r, turn(said))
+        folder = f"run{len(reply)}"
+        metrics = "llm_groundedness,embed_answer_similarity,answer_alignment,guards"
+        asked(server, monkeypatch, "--aef", folder, "--no-content", metrics=metrics)
+        assert len(load_run(folder)) == 1
+        for path in (place / folder).rglob("*"):
+            if path.is_file():
+                assert "HIDDEN" not in path.read_text("utf-8"), path
+
+
+@pytest.mark.parametrize(
+    "command", ["cat API_KEY=sk-abcdefghijklmnopqrstuv", "cat secret-value-1"]
+)
+def test_a_key_in_a_command_is_refused_and_written_nowhere(place, monkeypatch, capsys, command):
+    monkeypatch.setenv("MY_API_KEY", "secret-value-1")
+    asked_for = ["eval", "desk.jsonl", "-q", "-m", "expected_fact", "--aef", "run"]
+    assert command_line([*asked_for, "--subject-command", command]) == 2
+    said = capsys.readouterr().err
+    assert "let the program read the variable itself" in said
+    assert "secret-value-1" not in said
+    assert not (place / "run").exists()

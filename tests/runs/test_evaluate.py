@@ -347,7 +347,9 @@ def test_records_under_other_names_are_mapped():
         rows, embedder=HashEmbedder(), mapping={"response": "bot", "references": "gold"}
     )
     assert (run.cases.passed, run.cases.total) == (1, 1)
-    assert repr(run) == "<Run cases: 1 passed, 0 failed, 0 not measured of 1; exit code 0>"
+    assert repr(run) == (
+        "<Run cases: 1 passed, 0 failed, 0 unsure, 0 not measured of 1; exit code 0>"
+    )
 
 
 def test_a_field_no_metric_needs_may_have_two_readings(tmp_path):

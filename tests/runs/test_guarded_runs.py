@@ -159,6 +159,9 @@ def test_counts_say_what_the_guards_held_back_and_how_often_they_were_right():
     assert "numbers 2, negation 1" in notes
     assert "2 wrong answers and 1 right answer by label" in notes
     assert "--guards off" in notes
+    first, *_ = overview(scored([*CASES, wrong_guard])).held
+    assert first.startswith("number (inconclusive): numbers: ")
+    assert '"60 days"' in first
 
 
 def test_a_report_says_what_the_guards_were_even_where_they_held_back_nothing():

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from closecall.cli.eval_options import BELONG_TO_RUN, eval_options
-from closecall.cli.gating import GateWatch, wanted_gates
-from closecall.cli.live_options import cassette_of, subject_plan, told
+from closecall.cli.gating import GateWatch, keeping, kept_gates, wanted_gates
+from closecall.cli.live_options import (
+    Tape,
+    drop_unasked,
+    opened,
+    subject_plan,
+    tape_of,
+    told,
+)
 from closecall.cli.options import cutoffs, pairs, typed_window
 from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
@@ -18,6 +25,7 @@ from closecall.cli.progress import Progress
 from closecall.cli.say import say
 
 if TYPE_CHECKING:
+    from closecall.cassettes import Cassette
     from closecall.runs.record import Run
 
 EXAMPLES = """\b
@@ -68,9 +76,19 @@ def command(
     if options["output"] is not None and str(options["output"]) != "-":
         require_writable(options["output"], _inputs(file, place, options["calibration"]), place)
     surely = options["gate_mode"] == "interval"
-    asked = wanted_gates(options["gates"], surely=surely, found=not options["no_gates"])
-    watch = GateWatch(asked) if asked else None
-    run = _run(file, resume, options, watch)
+    kept = {} if resume is None else _kept(resume)
+    gates = kept_gates(kept) if not options["gates"] else None
+    if gates is None:
+        gates = wanted_gates(options["gates"], surely=surely, found=not options["no_gates"])
+    watch = GateWatch(gates) if gates else None
+    scenario = options["name"] or (file or Path("default")).stem
+    tape = tape_of(options, scenario, kept.get("cassette", {}))
+    asked: dict[str, Any] = {
+        "gates": keeping(gates),
+        "mode": None if tape is None else tape.mode,
+        "cassette": {"scenario": scenario} if tape is None else tape.kept(),
+    }
+    run = _run(file, resume, options, Asked(watch, tape, asked))
     run = run if watch is None else watch.decided(run)
     _report(run, form, options["output"], quiet=options["quiet"])
     if resume is None and options["aef"] is None and not options["quiet"]:
@@ -110,10 +128,27 @@ def _inputs(
         yield from ((Path(one.path), calibration) for one in used if one and one.path)
 
 
-def _run(
-    file: Path | None, resume: Path | None, options: dict[str, Any], gates: GateWatch | None
-) -> Run:
-    from closecall.errors import ConfigurationError, RunFolderError
+class Asked(NamedTuple):
+    """What a run is held against and recorded in, and what of it its header keeps."""
+
+    watch: GateWatch | None
+    tape: Tape | None
+    kept: dict[str, Any]
+
+
+def _kept(folder: Path) -> dict[str, Any]:
+    """Return what a run's header keeps for going on with it."""
+    from closecall.errors import RunFolderError
+    from closecall.runs.stored import header_of
+
+    try:
+        return header_of(folder).asked
+    except RunFolderError:
+        return {}  # said when the run is opened
+
+
+def _run(file: Path | None, resume: Path | None, options: dict[str, Any], asked: Asked) -> Run:
+    from closecall.errors import ConfigurationError, ReplayMissError, RunFolderError
     from closecall.runs import evaluate as runs
 
     place: Path | None = resume or options["aef"]
@@ -123,23 +158,19 @@ def _run(
         "on_notice": lambda text: say(f"closecall: {text}", err=True),
     }
     plan, judges = subject_plan(options), list(options["judges"]) or None
-    scenario = options["name"] or (resume or file or Path("default")).stem
-    with (
-        Progress(quiet=options["quiet"]) as progress,
-        cassette_of(options, scenario) as cassette,
-    ):
-        common |= {"progress": progress, "cassette": cassette}
-        if gates:
-            common["watch"] = gates
+    with Progress(quiet=options["quiet"]) as progress, opened(asked.tape) as cassette:
+        common |= {"progress": progress, "cassette": cassette, "watch": asked.watch}
         run_id = runs.new_run_id()
         if place is None and not options["no_aef"]:
             place = _default_place(run_id)
-        before = _written(place)
+        before, begun = _written(place), _is_run(place)
         try:
             if resume is not None:
                 from closecall.runs.resuming import resume as go_on
 
-                return go_on(resume, **common)
+                run = go_on(resume, **common)
+                _say_recorded(cassette, asked.tape, 0, quiet=options["quiet"])
+                return run
             run = runs.evaluate(
                 str(file),
                 list(options["names"]) or None,
@@ -160,19 +191,37 @@ def _run(
                 content=not options["no_content"],
                 aef=place,
                 run_id=run_id,
+                asked=asked.kept,
                 **common,
             )
         except KeyboardInterrupt:
             progress.stop()
             _say_how_to_go_on(place)
             raise
-        except (ConfigurationError, RunFolderError):
-            if _written(place) > before:
+        except (ConfigurationError, ReplayMissError, RunFolderError) as error:
+            progress.stop()
+            missed = isinstance(error, ReplayMissError) and _is_run(place) and not begun
+            if missed or _written(place) > before:
                 _say_how_to_go_on(place)
             raise
-        if cassette is not None and not options["quiet"]:
-            say(f"closecall: {told(cassette, replay=options['replay'] is not None)}", err=True)
+        recording = cassette is not None and asked.tape is not None and asked.tape.mode == "record"
+        dropped = drop_unasked(cassette, run) if cassette is not None and recording else 0
+        _say_recorded(cassette, asked.tape, dropped, quiet=options["quiet"])
         return run
+
+
+def _say_recorded(
+    cassette: Cassette | None, tape: Tape | None, dropped: int, *, quiet: bool
+) -> None:
+    if cassette is not None and tape is not None and not quiet:
+        said = told(cassette, replay=tape.mode == "replay", dropped=dropped)
+        say(f"closecall: {said}", err=True)
+
+
+def _is_run(place: Path | None) -> bool:
+    from closecall.runs import files
+
+    return place is not None and files.exists(place, files.RUN)
 
 
 def _written(place: Path | None) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from closecall.gates.evaluate import GateKeeper
@@ -26,6 +26,23 @@ def wanted_gates(rules: Sequence[str], *, surely: bool, found: bool = True) -> l
     if rules:
         return [_gate(rule, surely=surely) for rule in rules]
     return find_gates(Path.cwd()) if found else []
+
+
+def kept_gates(kept: Mapping[str, Any]) -> list[Gate] | None:
+    """Return the gates that a run was begun with; None where its header keeps none."""
+    if "gates" not in kept:
+        return None
+    from closecall.gates.parsing import parse_gate
+
+    return [
+        parse_gate(one["rule"], name=one["name"], place="the run's header")
+        for one in kept["gates"]
+    ]
+
+
+def keeping(gates: Sequence[Gate]) -> list[dict[str, Any]]:
+    """Return gates as a run's header keeps them."""
+    return [{"rule": one.rule, "name": one.name} for one in gates]
 
 
 def _gate(rule: str, *, surely: bool) -> Gate:

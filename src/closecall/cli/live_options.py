@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from closecall.cassettes import Cassette
     from closecall.runs.live import SubjectPlan
+    from closecall.runs.record import Run
 
     F = TypeVar("F", bound=Callable[..., Any])
 
@@ -109,25 +110,53 @@ def subject_plan(options: dict[str, Any]) -> SubjectPlan | None:
     )
 
 
-@contextmanager
-def cassette_of(options: dict[str, Any], name: str) -> Iterator[Cassette | None]:
-    """Open the cassette that was asked for, None without any; closed in any case."""
+class Tape(NamedTuple):
+    """Where a run records, or what it replays; kept with the run, so that it goes on there."""
+
+    folder: str
+    mode: str
+    scenario: str
+
+    def kept(self) -> dict[str, str]:
+        """Return it as the run's header keeps it."""
+        return self._asdict()
+
+
+def tape_of(options: dict[str, Any], scenario: str, kept: Mapping[str, Any]) -> Tape | None:
+    """Return the cassette that was asked for, else the one that the run was begun with."""
     given = [mode for mode in MODES if options[mode] is not None]
     if len(given) > 1:
         raise click.UsageError("--record, --replay and --record-missing exclude each other")
-    if not given:
+    scenario = str(kept.get("scenario", scenario))
+    if given:
+        (mode,) = given
+        return Tape(str(options[mode].absolute()), mode.replace("_", "-"), scenario)
+    if "folder" not in kept:
+        return None
+    return Tape(str(kept["folder"]), str(kept["mode"]), scenario)
+
+
+@contextmanager
+def opened(tape: Tape | None) -> Iterator[Cassette | None]:
+    """Open a cassette, and close it in any case."""
+    if tape is None:
         yield None
         return
     from closecall.cassettes import open_cassette
 
-    (mode,) = given
-    with open_cassette(options[mode], mode.replace("_", "-"), scenario=name) as cassette:
+    with open_cassette(Path(tape.folder), tape.mode, scenario=tape.scenario) as cassette:
         yield cassette
-        if mode == "record":
-            cassette.forget_unasked()
 
 
-def told(cassette: Cassette, *, replay: bool) -> str:
+def drop_unasked(cassette: Cassette, run: Run) -> int:
+    """Drop recordings that a whole run did not ask for; none where something failed.
+
+    What failed asked for less than a sound run would: its recordings may still be needed.
+    """
+    return 0 if run.cases.unmeasured else cassette.forget_unasked()
+
+
+def told(cassette: Cassette, *, replay: bool, dropped: int = 0) -> str:
     """Return what became of the requests, in words."""
     counts = cassette.counts
     if replay and not counts.replayed:
@@ -138,4 +167,6 @@ def told(cassette: Cassette, *, replay: bool) -> str:
         (counts.unchanged, "unchanged"),
     ]
     said = ", ".join(f"{count:,} {word}" for count, word in parts if count)
+    if dropped:
+        said += f"; {dropped:,} that nothing asked for any more were dropped"
     return f"{cassette.path}: {said or 'nothing to record'}"

@@ -13,7 +13,7 @@ from closecall.report import calibration_details as details
 from closecall.report import calibration_judge as judge
 from closecall.report import calibration_labels as labels
 from closecall.report.calibration_terms import backing, noisy, unit
-from closecall.report.words import BLIND, plural
+from closecall.report.words import blind, plural
 
 MANY_WRONG = 0.25
 """From this share of wrong answers among the accepted ones on, that is the first worry."""
@@ -34,7 +34,7 @@ def lines(calibration: Calibration) -> list[str]:
         *judge.lines(calibration),
         *details.lines(calibration),
         *labels.lines(calibration),
-        BLIND,
+        blind([calibration.metric.id]),
     ]
 
 

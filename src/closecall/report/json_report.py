@@ -42,6 +42,7 @@ def write(run: Run, out: IO[str]) -> None:
 
 def _head(run: Run) -> dict[str, Any]:
     header, cases = run.header, run.cases
+    by = header.answered_by
     measured = cases.passed + cases.failed + cases.inconclusive
     return {
         "runId": header.run_id,
@@ -66,7 +67,7 @@ def _head(run: Run) -> dict[str, Any]:
         "overallScoreCases": cases.with_score,
         "agent": {
             "name": header.subject,
-            "model": None,
+            "model": None if by is None else by.facts.get("model", by.name),
             "version": header.subject_version,
         },
         "metadata": {
@@ -90,6 +91,8 @@ def _head(run: Run) -> dict[str, Any]:
         ],
         "cascade": _cascade(run),
         "gates": gates_json(run.gates),
+        "answered": None if run.answered is None else _camel(msgspec.to_builtins(run.answered)),
+        "judges": sorted({judge for plan in header.metrics for judge in plan.judges}),
         "usage": None
         if run.usage is None
         else {**_camel(run.usage._asdict()), "promptTokens": run.usage.prompt_tokens},

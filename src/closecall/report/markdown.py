@@ -32,6 +32,7 @@ def write(run: Run, out: IO[str]) -> None:
         ("Cascade", seen.cascade),
         ("Against your labels", seen.labelled),
         ("Not measured", seen.absent),
+        ("Held back by guards, the first", seen.held),
         ("Notes", seen.notes),
     ):
         if entries:

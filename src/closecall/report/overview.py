@@ -6,7 +6,7 @@ Memory holds the worst few cases of each metric, whatever the size of the run.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from closecall.calibration.records import Rate
@@ -22,6 +22,7 @@ from closecall.runs.summary import MetricSummary
 
 if TYPE_CHECKING:
     from closecall.embedders.base import Usage
+    from closecall.runs.record import Answers
 
 WORST = 5
 MAX_REASONS = 5
@@ -63,6 +64,7 @@ class Overview(NamedTuple):
     gates: tuple[str, ...]
     absent: tuple[str, ...]
     notes: tuple[str, ...]
+    held: tuple[str, ...]
     worst: dict[str, tuple[Worst, ...]]
     verdict: str
 
@@ -84,6 +86,7 @@ def overview(run: Run, worst: int = WORST) -> Overview:
         gates=tuple(gate_lines(run.gates)),
         absent=tuple(_absent(run, _first_absent(run) if worst else {})),
         notes=tuple(_notes(run)),
+        held=tuple(_first_held(run, worst)) if worst else (),
         worst=_worst(run, worst) if worst else {},
         verdict=_verdict(run),
     )
@@ -217,6 +220,8 @@ def _notes(run: Run) -> list[str]:
                 else f"{m.metric}: {plural(m.borderline, 'close call')}, within {bands}"
             )
     notes += _watched(run)
+    if run.answered is not None:
+        notes += _answers(run.answered)
     if run.usage is not None:
         notes.append(_used(run.usage))
     if run.cases.bad_rows:
@@ -248,6 +253,29 @@ def _held(m: MetricSummary) -> list[str]:
     return lines
 
 
+def _answers(found: Answers) -> list[str]:
+    """Say what the subject did; an answer that was cut off may be judged for what it lacks."""
+    if not found.answers and not found.missing:
+        return ["every case has a response already, so the subject was asked nothing"]
+    told = f"the subject gave {plural(found.answers, 'answer')}"
+    if found.missing:
+        told += f", and none to {plural(found.missing, 'case')}"
+    if found.prompt_tokens is not None and found.completion_tokens is not None:
+        told += (
+            f"; {found.prompt_tokens:,} + {found.completion_tokens:,} tokens, as its provider "
+            "reports"
+        )
+        if found.unreported:
+            told += f", without {plural(found.unreported, 'answer')} that it did not count"
+    lines = [told]
+    if found.cut:
+        lines.append(
+            f"{found.cut:,} of {plural(found.answers, 'answer')} cut off at the most tokens "
+            "allowed; --max-tokens raises that"
+        )
+    return lines
+
+
 def _used(usage: Usage) -> str:
     """Say what the provider reported; what it did not report is no zero."""
     told = f"{plural(usage.replies, 'request')} answered by the provider"
@@ -259,6 +287,22 @@ def _used(usage: Usage) -> str:
         f"{told}: {usage.reported:,} tokens reported, and {usage.unreported:,} of the answers do "
         "not say how many they took"
     )
+
+
+def _first_held(run: Run, most: int) -> Iterator[str]:
+    """Yield the first cases that a guard held back, each with what it found."""
+    if not any(summary.held_back for summary in run.metrics):
+        return
+    shown = 0
+    for row in run:
+        held = next((result for result in row.results if result.held), None)
+        if held is None:
+            continue
+        words = held.reason.removeprefix("held back by a guard, ").partition("; high ")[0]
+        yield f"{shorten(row.case.id, 40)} ({held.state}): {shorten(words, 160)}"
+        shown += 1
+        if shown == most:
+            return
 
 
 def _bands(header: RunHeader, metric: str) -> str | None:

@@ -52,6 +52,7 @@ def write(run: Run, out: IO[str], width: int | None = None) -> None:
         ("Cascade", seen.cascade),
         ("Against your labels", seen.labelled),
         ("Not measured", seen.absent),
+        ("Held back by guards, the first", seen.held),
         ("Notes", seen.notes),
     ):
         if lines:

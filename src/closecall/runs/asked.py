@@ -49,7 +49,8 @@ def chosen_embedder(
 
         made = make() if cassette is None else cassette.embedder(make, name, window=policy)
         return anywhere(name), made
-    return f"{GIVEN}{type(embedder).__name__}", _given(embedder, window, threads)
+    name, given = f"{GIVEN}{type(embedder).__name__}", _given(embedder, window, threads)
+    return name, given if cassette is None else cassette.embedder(lambda: given, name)
 
 
 def is_recorded(embedder: Embedder) -> bool:

@@ -119,13 +119,14 @@ def run_cascade(
     guards: GuardPolicy = NO_GUARDS,
     *,
     missing: Mapping[str, Unmeasured] = NOTHING,
+    most: int | None = None,
 ) -> Iterator[list[CaseResult]]:
     """Yield every case decided by the first rung that can, a batch at a time, in order.
 
     A case has one result a rung, in order: those it came to, and *not applicable* for the rungs
     after the one that decided. ``duration_ms`` of a result is its share of its rung's batch.
     """
-    for batch in batched(cases, BATCH_CASES, BATCH_CHARS):
+    for batch in batched(cases, BATCH_CASES if most is None else most, BATCH_CHARS):
         started = time.perf_counter()
         results: list[list[MetricResult]] = [[] for _ in batch]
         left = list(range(len(batch)))

@@ -18,7 +18,7 @@ from closecall.metrics.base import Metric
 from closecall.metrics.guards.policy import REJECT, GuardPolicy, guard_policy
 from closecall.metrics.registry import DEFAULT as DEFAULT_METRIC
 from closecall.metrics.registry import load_metrics
-from closecall.records import Case
+from closecall.records import JSON, Case
 from closecall.runs.asked import (
     PathLike,
     chosen_embedder,
@@ -70,6 +70,7 @@ def evaluate(
     cache: bool | PathLike = True,
     progress: Progress | None = None,
     watch: Watch | None = None,
+    asked: Mapping[str, JSON] | None = None,
     on_notice: Callable[[str], None] | None = None,
 ) -> Run:
     """Measure every case with every metric and decide each by its cutoff.
@@ -136,6 +137,8 @@ def evaluate(
     watch
         Called once with the run's header, before the first case; what it returns is called with
         every batch of decided cases, those of a resumed run included.
+    asked
+        Kept in the header, for whoever goes on with the run.
     on_notice
         Called with each thing worth telling a person that is not an error.
 
@@ -222,6 +225,7 @@ def evaluate(
         judges=judges,
         answered_by=None if subject_ is None else subject_.identity,
         subject_plan=plan,
+        asked=dict(asked or {}),
     )
     if aef is not None:
         require_room(header, chosen, source)

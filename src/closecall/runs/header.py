@@ -10,6 +10,7 @@ from closecall.datasets import OnBadRow
 from closecall.instrument import Instrument
 from closecall.metrics.base import Metric
 from closecall.metrics.guards.policy import NO_GUARDS, GuardPolicy, is_guarded
+from closecall.records import JSON
 from closecall.runs.applied import Applied
 from closecall.runs.definition import evaluator_version
 from closecall.runs.live import SubjectPlan
@@ -95,6 +96,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
     In a ``cascade`` the metrics decide one after another, in this order. ``judges`` names the chat
     models that judge. ``answered_by`` is what answered the cases without a response, and
     ``subject_plan`` how to make it again, None where it was given in Python.
+    ``asked`` is what whoever began the run keeps with it to go on as it began, such as its gates.
     """
 
     run_id: str
@@ -115,6 +117,7 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
     judges: tuple[str, ...] = ()
     answered_by: SubjectIdentity | None = None
     subject_plan: SubjectPlan | None = None
+    asked: dict[str, JSON] = {}
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON values; ``from_json`` reads them back."""

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from closecall.errors import ConfigurationError, UsageError
+from closecall.errors import (
+    ConfigurationError,
+    MissingExtraError,
+    ReplayMissError,
+    UsageError,
+)
 from closecall.metrics.base import Metric
 from closecall.records import Case
 
@@ -37,6 +42,13 @@ class SubjectPlan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int | None = 0
     max_tokens: int | None = None
 
+    @property
+    def hides_a_key(self) -> bool:
+        """Whether something in the command would be masked wherever it is shown."""
+        from closecall.embedders.remote.redaction import Secret, redact
+
+        return self.command is not None and redact(self.command, Secret("")) != self.command
+
     def make(self, cassette: Cassette | None, on_notice: Notice | None) -> Subject:
         """Return the subject; nothing is asked yet.
 
@@ -59,9 +71,17 @@ class SubjectPlan(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def _command(self, cassette: Cassette | None) -> Subject:
+        from closecall.cassettes.secrets import Secrets
         from closecall.subjects.command import CommandSubject
 
         command = self.command or ""
+        name = Secrets().name_in(command)
+        if name or self.hides_a_key:
+            what = f"the value of {name}" if name else "what looks like a key"
+            raise UsageError(
+                f"the subject's command holds {what}, and a run keeps its command: let the "
+                "program read the variable itself"
+            )
         if cassette is None:
             return CommandSubject(command)
         from closecall.subjects.recorded import RecordedSubject
@@ -106,7 +126,13 @@ def subject_of(
     if isinstance(answers, Subject):
         return answers, None
     if callable(answers):
-        return CallableSubject(answers), None
+        if cassette is None:
+            return CallableSubject(answers), None
+        from closecall.subjects.recorded import RecordedSubject
+
+        function = answers
+        called = f"{IN_PYTHON}{getattr(function, '__qualname__', type(function).__name__)}"
+        return RecordedSubject(cassette, lambda: CallableSubject(function), called), None
     raise UsageError(
         "answers takes a subject, or a function from a case to its response; got "
         f"{type(answers).__name__}"
@@ -142,9 +168,11 @@ def with_judge_models(
     wanted: list[Any] = list(judge) if isinstance(judge, list | tuple) else [judge]
     try:
         models = [_model(one, cassette, on_notice) for one in wanted]
+    except (MissingExtraError, ReplayMissError):
+        raise  # these say what to do by themselves
     except ConfigurationError as error:
         names = ", ".join(lacking_chat(chosen))
-        raise type(error)(f"{names} needs a chat model (--judge-model): {error}") from error
+        raise ConfigurationError(f"{names} needs a chat model (--judge-model): {error}") from error
     told = tuple(
         one if isinstance(one, str) else f"{IN_PYTHON}{type(one).__name__}"
         for one in wanted

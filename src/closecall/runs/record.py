@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from closecall.runs.header import RunHeader
 from closecall.runs.results import UNCALIBRATED_CUTOFF, CaseResult
 from closecall.runs.summary import EXIT_FAILED, CaseCounts, MetricSummary, exit_code
@@ -16,6 +18,21 @@ if TYPE_CHECKING:
     from closecall.runs.monitor import Watched
 
 EXIT_UNCALIBRATED = 6
+
+
+class Answers(msgspec.Struct, frozen=True, kw_only=True):
+    """What a subject answered in a run, or in the part of it that ended it.
+
+    ``cut`` answers were cut off at the most tokens allowed; ``missing`` cases got none. Tokens
+    are as reported, without the ``unreported`` answers; None where none was reported.
+    """
+
+    answers: int
+    cut: int
+    missing: int
+    unreported: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,6 +56,7 @@ class Run:
     watched: tuple[Watched, ...] = ()
     cascade: MetricSummary | None = None
     usage: Usage | None = None
+    answered: Answers | None = None
     gates: tuple[Any, ...] = ()
     gates_code: int | None = None
     _rows: Callable[[], Iterator[CaseResult]] = field(repr=False, default=lambda: iter(()))
@@ -50,7 +68,8 @@ class Run:
         cases = self.cases
         return (
             f"<Run {self.header.name}: {cases.passed} passed, {cases.failed} failed, "
-            f"{cases.unmeasured} not measured of {cases.total}; exit code {self.exit_code}>"
+            f"{cases.inconclusive} unsure, {cases.unmeasured} not measured of {cases.total}; "
+            f"exit code {self.exit_code}>"
         )
 
     def __len__(self) -> int:

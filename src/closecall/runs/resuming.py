@@ -109,6 +109,7 @@ def resume(
         cache=cache,
         progress=progress,
         watch=watch,
+        asked=header.asked,
         on_notice=on_notice,
     )
 

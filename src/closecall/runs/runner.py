@@ -11,6 +11,7 @@ from itertools import chain
 
 from closecall.embedders.base import TextKey, VectorLookup
 from closecall.embedders.cached import CachedEmbedder
+from closecall.errors import ConfigurationError
 from closecall.metrics.base import BatchMetric, Metric
 from closecall.metrics.guards.policy import NO_GUARDS, GuardPolicy, is_guarded
 from closecall.records import Case, Measurement, State, Unmeasured
@@ -26,6 +27,9 @@ the bundled model on two cores."""
 
 NOTHING: Mapping[str, Unmeasured] = {}
 
+ASKED_CASES = 32
+"""The same where a chat model or a program is asked for each: little that was paid for is lost."""
+
 Progress = Callable[[int, int], None]
 """Called with (cases done, cases in all)."""
 
@@ -38,15 +42,16 @@ def run_cases(
     guards: GuardPolicy = NO_GUARDS,
     *,
     missing: Mapping[str, Unmeasured] = NOTHING,
+    most: int | None = None,
 ) -> Iterator[list[CaseResult]]:
     """Yield every case measured and decided, a batch at a time, in order.
 
     ``applied`` maps a metric's id to the calibration that decides instead of its own cutoff;
     ``guards`` look at what a cutoff accepts. ``missing`` says why a case has no response, by its
-    id.
+    id. ``most`` is how many cases a batch holds, None: ``BATCH_CASES``.
     """
     calibrations = [(applied or {}).get(metric.spec.id) for metric in metrics]
-    for batch in batched(cases, BATCH_CASES, BATCH_CHARS):
+    for batch in batched(cases, BATCH_CASES if most is None else most, BATCH_CHARS):
         started = time.perf_counter()
         columns = measured_batch(metrics, batch, embedder, missing)
         measured = [
@@ -176,15 +181,25 @@ def _together(
         return []
     try:
         found = [checked_measurement(one) for one in metric.measure_batch(cases, vectors)]
+    except ConfigurationError:
+        raise  # whatever it measures with cannot be used at all, so the run ends and can go on
     except Exception:  # noqa: BLE001 - whose error it was shows when each case is on its own
         return None
     return found if len(found) == len(cases) else None
 
 
 def measured_case(metric: Metric, case: Case, vectors: VectorLookup) -> Measurement:
-    """Return what a metric makes of a case; never raises."""
+    """Return what a metric makes of a case.
+
+    Raises
+    ------
+    ConfigurationError
+        What it measures with cannot be used at all, as a chat model whose key is refused.
+    """
     try:
         return checked_measurement(metric.measure(case, vectors))
+    except ConfigurationError:
+        raise
     except Exception as error:  # noqa: BLE001 - same
         return _broke(metric, error)
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from closecall.metrics.cutoffs import PERCENT
 from closecall.runs.aef import summary_document
 from closecall.runs.caselines import case_line
@@ -22,6 +24,7 @@ from closecall.runs.values import encode_ref
 if TYPE_CHECKING:
     from closecall.embedders.base import Usage
     from closecall.runs.monitor import Watched
+    from closecall.runs.record import Answers
 
 LANE = "quality"
 PASS_RATE = "pass-rate"  # noqa: S105 - a metric's name
@@ -92,7 +95,9 @@ def run_json(header: RunHeader) -> dict[str, Any]:
         "contentCapture": "on" if header.content else "off",
         # Without a subject the answers were given before this run and are scored as they stand.
         "execution": {
-            "targetMode": "replayed" if header.answered_by is None else "live",
+            "targetMode": "replayed"
+            if header.answered_by is None or header.asked.get("mode") == "replay"
+            else "live",
             "stimulus": "suite",
         },
     }
@@ -127,6 +132,7 @@ def summary_json(
     tallies: Sequence[MetricTally],
     watched: Sequence[Watched] = (),
     usage: Usage | None = None,
+    answered: Answers | None = None,
 ) -> dict[str, Any]:
     """Return summary.json: per metric the mean of its values and the share of passes.
 
@@ -146,6 +152,8 @@ def summary_json(
         own["watched"] = monitor.to_json(watched)
     if usage is not None:
         own["usage"] = usage._asdict()
+    if answered is not None:
+        own["answered"] = msgspec.to_builtins(answered)
     if own:
         document["ext"] = {EXT: own}
     return document

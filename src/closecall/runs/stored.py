@@ -17,7 +17,7 @@ from closecall.runs.folder import RunFolder
 from closecall.runs.header import RunHeader
 from closecall.runs.lines import EXT, case_result
 from closecall.runs.reader import RunReader, open_run
-from closecall.runs.record import Run
+from closecall.runs.record import Answers, Run
 from closecall.runs.recovery import require_same_case
 from closecall.runs.results import CaseResult
 from closecall.runs.summary import RunTally
@@ -64,6 +64,7 @@ def load_run(folder: str | os.PathLike[str], *, counts: bool = True) -> Run:
         watched=_watched(reader),
         cascade=tally.cascade(),
         usage=_usage(reader),
+        answered=_answered(reader),
         _rows=rows,
     )
 
@@ -107,6 +108,17 @@ def _usage(reader: RunReader) -> Usage | None:
         return Usage(**msgspec.convert(own["usage"], dict[str, int]))
     except (TypeError, msgspec.ValidationError) as error:
         raise RunFolderError(f"{reader.path / files.SUMMARY}: ext.usage: {error}") from error
+
+
+def _answered(reader: RunReader) -> Answers | None:
+    ext = (reader.summary or {}).get("ext")
+    own = ext.get(EXT) if isinstance(ext, dict) else None
+    if not isinstance(own, dict) or "answered" not in own:
+        return None
+    try:
+        return msgspec.convert(own["answered"], Answers)
+    except msgspec.ValidationError as error:
+        raise RunFolderError(f"{reader.path / files.SUMMARY}: ext.answered: {error}") from error
 
 
 def _header(reader: RunReader) -> RunHeader:

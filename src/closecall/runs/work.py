@@ -19,9 +19,10 @@ from closecall.runs import sinks
 from closecall.runs.cascade import run_cascade
 from closecall.runs.folder import RunFolder
 from closecall.runs.header import RunHeader
-from closecall.runs.record import Run
+from closecall.runs.hiding import without_words
+from closecall.runs.record import Answers, Run
 from closecall.runs.results import CaseResult
-from closecall.runs.runner import Progress, run_cases
+from closecall.runs.runner import ASKED_CASES, Progress, run_cases
 from closecall.runs.same import changes
 from closecall.runs.stored import header_of, load_run, rebuild
 from closecall.runs.summary import RunTally
@@ -30,6 +31,7 @@ from closecall.runs.values import now_utc
 if TYPE_CHECKING:
     from closecall.cassettes import Cassette
     from closecall.runs.monitor import Monitor, Watched
+    from closecall.subjects.answered import Answering
     from closecall.subjects.base import Subject
 
 
@@ -55,6 +57,7 @@ class Work:
     ) -> None:
         self.header, self.metrics, self.embedder = header, metrics, embedder
         self.guards, self.subject, self.cassette = guards, subject, cassette
+        self.answering: Answering | None = None
         self.watch = watch or (lambda _rows: None)
         self.monitor = monitor
         self.applied = {
@@ -97,11 +100,11 @@ class Work:
                 self.watch([row])
                 if self.monitor is not None:
                     self.monitor.add([row])
-            self._go(left, sinks.FolderSink(folder, self.header).add, tally)
+            self._go(left, sinks.FolderSink(folder, self.header).add, tally, in_folder=True)
             watched = self._watched()
             folder.close(
                 summary=sinks.summary_json(
-                    self.header, tally.metrics, watched, self.embedder.usage
+                    self.header, tally.metrics, watched, self.embedder.usage, self._answered()
                 )
             )
         finished = load_run(place, counts=False)
@@ -117,6 +120,8 @@ class Work:
         cases: Iterable[Case],
         keep: Callable[[list[CaseResult]], None],
         tally: RunTally,
+        *,
+        in_folder: bool = False,
     ) -> None:
         self.progress(tally.cases, self.total)
 
@@ -125,21 +130,43 @@ class Work:
         if self.subject is not None:
             from closecall.subjects.answered import Answering
 
-            cases = Answering(cases, self.subject)
+            cases = self.answering = Answering(cases, self.subject)
             missing = cases.missing
-        for rows in run(
-            cases, self.metrics, self.embedder, self.applied, self.guards, missing=missing
+        asks = self.subject is not None or any(plan.judges for plan in self.header.metrics)
+        hides = in_folder and not self.header.content
+        for found in run(
+            cases,
+            self.metrics,
+            self.embedder,
+            self.applied,
+            self.guards,
+            missing=missing,
+            most=ASKED_CASES if asks else None,
         ):
             # What a replay lacks is no wrong answer: the run ends, and nothing of it is kept.
             lost = None if self.cassette is None else self.cassette.missing()
             if lost is not None:
                 raise lost
+            rows = [without_words(row) for row in found] if hides else found
             keep(rows)
             tally.add(rows)
             self.watch(rows)
             if self.monitor is not None:
                 self.monitor.add(rows)
             self.progress(tally.cases, self.total)
+
+    def _answered(self) -> Answers | None:
+        found = self.answering
+        if found is None:
+            return None
+        return Answers(
+            answers=found.answers,
+            cut=found.cut,
+            missing=len(found.missing),
+            unreported=found.unreported,
+            prompt_tokens=found.usage.prompt_tokens,
+            completion_tokens=found.usage.completion_tokens,
+        )
 
     def _watched(self) -> tuple[Watched, ...]:
         return () if self.monitor is None else self.monitor.finish()
@@ -174,5 +201,6 @@ class Work:
             watched=watched,
             cascade=tally.cascade(),
             usage=self.embedder.usage,
+            answered=self._answered(),
             _rows=rows,
         )

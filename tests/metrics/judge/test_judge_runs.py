@@ -37,9 +37,8 @@ def states(done):
         reply(""),
         reply("{", finish="length"),
         RuntimeError("boom"),
-        ConfigurationError("no such model"),
     ],
-    ids=["400", "slow", "limited", "unparsable", "empty", "cut", "crash", "configuration"],
+    ids=["400", "slow", "limited", "unparsable", "empty", "cut", "crash"],
 )
 def test_a_judge_that_always_fails_measures_nothing_and_says_one_thing(said):
     done = run(lambda _: said)

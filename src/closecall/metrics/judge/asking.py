@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from closecall.chat.base import ChatFailure, ChatModel, ChatReply, ChatRequest, Message
-from closecall.errors import ClosecallError
+from closecall.errors import ClosecallError, ConfigurationError
 from closecall.metrics.judge.reading import MAX_QUOTE, Reading, Unreadable, clip, quoted
 from closecall.records import State, Unmeasured
 
@@ -70,6 +70,8 @@ def _complete(
         return []
     try:
         replies = list(chat.complete(requests))
+    except ConfigurationError:
+        raise  # a key that is refused, or no such model: it would be so for every case
     except ClosecallError as error:
         return [Unmeasured(f"the judge cannot be used: {error}")] * len(requests)
     except Exception as error:  # noqa: BLE001 - anybody's code: it must not end the run

@@ -1,0 +1,65 @@
+"""A decided case without words of its texts, for run folders that are not to hold any.
+
+Details of a metric and reasons quote what they are about. What is left are numbers, and sentences
+with their quotations taken out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+
+from closecall.records import JSON, Unmeasured
+from closecall.runs.results import CaseResult, MetricResult
+
+_QUOTED = re.compile(
+    '"[^"\n]*"|(?<!\\w)\'[^\n]*?\'(?!\\w)|\u201c[^\u201d\n]*\u201d|\u2018[^\u2019\n]*\u2019'
+)
+HIDDEN = '"..."'
+
+_OWN_WORDS = frozenset({"interpretation", "rating", "state", "judge"})
+"""Details that are words of closecall or of the run's own settings."""
+
+
+def without_words(row: CaseResult) -> CaseResult:
+    """Return the case with its results as a folder without content holds them."""
+    results = tuple(_hidden(result) for result in row.results)
+    return msgspec.structs.replace(row, results=results)
+
+
+def _hidden(result: MetricResult) -> MetricResult:
+    found = result.measurement
+    reason = _reason(result.reason)
+    if isinstance(found, Unmeasured):
+        found = Unmeasured(_reason(found.reason), found.state)
+    else:
+        found = msgspec.structs.replace(found, details=_numbers(found.details))
+    return msgspec.structs.replace(result, measurement=found, reason=reason)
+
+
+def _reason(text: str) -> str:
+    return _QUOTED.sub(HIDDEN, text)
+
+
+def _numbers(details: Mapping[str, JSON]) -> dict[str, JSON]:
+    found: dict[str, JSON] = {}
+    for name, value in details.items():
+        kept = _kept(name, value)
+        if kept is not None:
+            found[name] = kept
+    return found
+
+
+def _kept(name: str, value: JSON) -> JSON:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, str):
+        return value if name in _OWN_WORDS else None
+    if isinstance(value, Mapping):
+        return _numbers(value) or None
+    if isinstance(value, list | tuple):
+        kept = [_kept("", one) for one in value]
+        return [one for one in kept if one is not None] or None
+    return None
