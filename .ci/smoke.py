@@ -38,6 +38,13 @@ def main() -> None:
         raise SystemExit("the demo does not say how often the cutoff errs")
     closecall("doctor")
     closecall("models", "verify")
+    if "bge-small-en-v1.5" not in closecall("models", "known"):
+        raise SystemExit("the wheel holds no cards of known models")
+    said = closecall("stress", "demo.jsonl", "-q")
+    if "guards hold back" not in " ".join(said.split()):
+        raise SystemExit("the stress report does not say what the guards did")
+    prompts = "from closecall import load_metric; load_metric('llm_groundedness')"
+    subprocess.run([sys.executable, "-c", prompts], check=True)
     closecall("eval", "demo.jsonl", "--format", "json", "-o", "report.json", code=1)
     report = json.loads(Path("report.json").read_text(encoding="utf-8"))
     stats = report["stats"]

@@ -76,7 +76,7 @@ def test_version(cli):
         (("scroe",), "Did you mean 'score'?"),
         (
             ("nonsense",),
-            "Commands: score, eval, calibrate, stress, check-gates, plan, compare-cutoffs, compare-models, runs, verify, demo, models, cache, cassette, doctor, completion",
+            "Commands: score, eval, calibrate, stress, check-gates, plan, compare-cutoffs, compare-models, runs, verify, demo, metrics, models, cache, cassette, doctor, completion",
         ),
         (("score", "one"), "Missing argument 'TEXT_B'"),
         (("score", "a", "b", "--cutof", "3"), "Did you mean '--cutoff'?"),

@@ -35,6 +35,7 @@ COMMANDS = {
     "runs": "List the runs kept, show one, remove old ones.",
     "verify": "Check a run folder from end to end.",
     "demo": "See it work on a packaged set of labelled answers.",
+    "metrics": "List the metrics, what they need and their cutoffs.",
     "models": "List, fetch, carry, add and verify local models.",
     "cache": "Look at the cache of vectors, prune or clear it.",
     "cassette": "Look at recordings, compare, prune or verify them.",

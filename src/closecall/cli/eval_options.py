@@ -57,7 +57,8 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "names",
         multiple=True,
         metavar="NAMES",
-        help="Comma-separated, also repeated.  [default: embed_answer_similarity]",
+        help="Comma-separated, also repeated; closecall metrics lists them.  [default: "
+        "embed_answer_similarity]",
     ),
     click.option(
         "--cutoff",
