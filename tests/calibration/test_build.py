@@ -49,9 +49,7 @@ def test_reported_counts_are_those_of_the_public_decision_path(tmp_path, metric)
     made_ = calibrate(cases, metric, HashEmbedder(), Goal(max_far=0.1), cache=False)
     path = tmp_path / "cutoff.json"
     save_calibration(made_, path)
-    run = evaluate(
-        cases, metric, HashEmbedder(), calibration=path, cache=False, guards="off"
-    )
+    run = evaluate(cases, metric, HashEmbedder(), calibration=path, cache=False, guards="off")
     decisions = {row.case.id: row.results[0].state.value == "passed" for row in run}
     kinds = [(decisions[case.id], case.label is Label.ACCEPT) for case in cases]
     counts = made_.accept_cutoff.counts

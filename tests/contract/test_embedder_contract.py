@@ -1,5 +1,6 @@
 """``check_embedder``: our embedders keep the contract, and each way to break it is found."""
 
+import asyncio
 import re
 
 import numpy as np
@@ -18,6 +19,21 @@ def test_the_stand_in_keeps_it():
     check_embedder(
         HashEmbedder(), variants={"dims": HashEmbedder(dims=32), "model": HashEmbedder(model="m")}
     )
+
+
+def test_every_embedder_can_be_awaited():
+    from closecall.embedders.isotropy.embedder import IsotropicEmbedder
+    from closecall.embedders.onnx import OnnxEmbedder
+    from closecall.embedders.onnx_export import ExportedEmbedder
+    from closecall.embedders.remote.embedder import RemoteEmbedder
+    from closecall.embedders.st.embedder import StEmbedder
+    from closecall.embedders.static.embedder import StaticEmbedder
+
+    for made in (
+        HashEmbedder, OnnxEmbedder, ExportedEmbedder, StEmbedder, StaticEmbedder,
+        IsotropicEmbedder, RemoteEmbedder,
+    ):  # fmt: skip
+        assert asyncio.iscoroutinefunction(made.aembed), made
 
 
 def test_the_bundled_model_keeps_it():

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from closecall.embedders.awaitable import Awaitable
 from closecall.embedders.base import Counted, NoPiecesError, Pieced, Pieces, Vectors
 from closecall.embedders.faults import (
     check_finite,
@@ -45,7 +46,7 @@ class Running(Tokenizing, Protocol):
         """Like ``run``, with the token vectors from the same pass: float32 (n, s, d)."""
 
 
-class OnnxTexts(ABC):
+class OnnxTexts(Awaitable, ABC):
     """Reads texts in windows and runs a graph over them; a subclass says which, and who it is.
 
     Parameters

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from closecall.errors import UnknownNameError, UsageError
 from closecall.metrics.base import Metric, MetricSpec
 from closecall.plugins import METRICS, plugin, plugin_names
+
+if TYPE_CHECKING:
+    from closecall.metrics.function import Evaluator
 
 _POOLED = "closecall.metrics.pooled"
 _ALIGNMENT = "closecall.metrics.alignment"
@@ -132,7 +135,8 @@ def load_metric(name: str, cutoff: float | None = None) -> Metric:
 
 
 def load_metrics(
-    names: str | Metric | Iterable[str | Metric], cutoffs: Mapping[str, float] | None = None
+    names: str | Metric | Evaluator | Iterable[str | Metric | Evaluator],
+    cutoffs: Mapping[str, float] | None = None,
 ) -> list[Metric]:
     """Return metrics from names (also comma-separated) and instances, each at most once.
 
@@ -141,30 +145,36 @@ def load_metrics(
     if isinstance(names, str) or not isinstance(names, Iterable):
         names = [names]
     cutoffs = dict(cutoffs or {})
-    flat: list[str | Metric] = []
+    flat: list[str | Metric | Evaluator] = []
     for item in names:
         flat.extend(part for part in item.split(",") if part.strip()) if isinstance(
             item, str
         ) else flat.append(item)
     if not flat:
         raise UsageError(f"name at least one metric: {', '.join(BUILT_IN)}")
-    metrics: list[Metric] = []
     used: set[str] = set()
-    for item in flat:
-        metric = item
-        if isinstance(metric, type):
-            metric = metric()
-        if isinstance(metric, str):
-            metric = _with_cutoff(metric, cutoffs, used)
-        if not isinstance(getattr(metric, "spec", None), MetricSpec):
-            raise UsageError(f"expected a metric or the name of one, got {metric!r}")
-        metrics.append(metric)
+    metrics = [_made(item, cutoffs, used) for item in flat]
     _refuse_unused(cutoffs, used, metrics)
     ids = [metric.spec.id for metric in metrics]
     twice = sorted({i for i in ids if ids.count(i) > 1})
     if twice:
         raise UsageError(f"metric {twice[0]} is named twice; each metric counts once")
     return metrics
+
+
+def _made(item: Any, cutoffs: Mapping[str, float], used: set[str]) -> Metric:
+    """Return the metric that was meant: by its name, its class, itself or a function."""
+    if isinstance(item, str):
+        return _with_cutoff(item, cutoffs, used)
+    made = item() if isinstance(item, type) else item
+    if not hasattr(made, "spec") and callable(made):
+        from closecall.metrics.function import FunctionMetric
+
+        made = FunctionMetric(made)
+    if not isinstance(getattr(made, "spec", None), MetricSpec):
+        raise UsageError(f"expected a metric or the name of one, got {item!r}")
+    metric: Metric = made
+    return metric
 
 
 def _with_cutoff(name: str, cutoffs: Mapping[str, float], used: set[str]) -> Metric:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from closecall.calibration.artefact import Calibration
 from closecall.calibration.drift.canary_check import check_canaries
@@ -15,6 +15,9 @@ from closecall.errors import InstrumentMismatchError, UsageError
 from closecall.instrument import CHUNK, differences
 from closecall.metrics.base import Metric, MetricSpec
 from closecall.runs.applied import Applied
+
+if TYPE_CHECKING:
+    from closecall.metrics.function import Evaluator
 
 One: TypeAlias = str | os.PathLike[str] | Calibration
 Calibrations: TypeAlias = One | Iterable[One]
@@ -70,8 +73,9 @@ def load_calibrations(given: Calibrations | None) -> list[Given]:
 
 
 def with_judges(
-    metrics: str | Metric | Iterable[str | Metric] | None, given: Sequence[Given]
-) -> list[str | Metric]:
+    metrics: str | Metric | Evaluator | Iterable[str | Metric | Evaluator] | None,
+    given: Sequence[Given],
+) -> list[str | Metric | Evaluator]:
     """Return the metrics of a run, those that a calibration holds made from it.
 
     None stands for those of the calibrations. A name that is no calibration's judge stays a name.
@@ -86,7 +90,7 @@ def with_judges(
         return [judges.get(one.metric, one.metric) for one in given]
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         metrics = [metrics]
-    flat: list[str | Metric] = []
+    flat: list[str | Metric | Evaluator] = []
     for item in metrics:
         if isinstance(item, str):
             names = (name.strip() for name in item.split(",") if name.strip())

@@ -38,6 +38,7 @@ from closecall.runs.work import Watch, Work
 
 if TYPE_CHECKING:
     from closecall.cassettes import Cassette
+    from closecall.metrics.function import Evaluator
     from closecall.runs.applied import Applied
     from closecall.runs.calibrations import Calibrations, Given
     from closecall.runs.monitor import Monitor
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     cases: PathLike | Iterable[Case | Mapping[str, Any]],
-    metrics: str | Metric | Iterable[str | Metric] | None = None,
+    metrics: str | Metric | Evaluator | Iterable[str | Metric | Evaluator] | None = None,
     embedder: Embedder | str | None = None,
     *,
     cutoffs: Mapping[str, float] | None = None,
@@ -82,7 +83,8 @@ def evaluate(
         the same field names as a file has.
     metrics
         Names (also comma-separated) or instances, for example
-        ``["embed_answer_similarity", EmbeddingSimilarity("euclidean")]``. None: those of the
+        ``["embed_answer_similarity", EmbeddingSimilarity("euclidean")]``, or functions of your
+        own from a case to a bool, a number or a measurement. None: those of the
         calibrations, else ``embed_answer_similarity``.
     embedder
         An embedder, or a name ``load_embedder`` takes. None: that of the calibrations, else the
