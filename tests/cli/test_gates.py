@@ -85,6 +85,11 @@ def test_every_report_carries_the_gates(place, capsys):
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     counted = sum(len(one.findall("testcase")) for one in root)
     assert int(root.get("tests")) == counted
+    for kind, name in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        assert int(root.get(kind)) == len(root.findall(f".//{name}"))
+    # A case that failed is told, and fails nothing that the gates let pass.
+    assert len(root.findall(".//failure")) == 1
+    assert any("gates allow" in one.get("message") for one in root.iter("skipped"))
 
 
 def test_a_resumed_run_is_held_against_its_gates_whole(place, capsys):

@@ -56,3 +56,17 @@ def test_a_providers_embedder_keeps_the_contract(style, serve, connect):
         connect(serve(style)),
         variants={"dimensions": connect(serve(style, dims=6)), "model": connect(serve("foundry"))},
     )
+
+
+def test_an_embedder_given_as_an_object_is_recorded_too(serve, connect, tmp_path):
+    from closecall.cassettes import open_cassette
+
+    scores = []
+    for mode, provider in (("record", serve("openai")), ("replay", None)):
+        embedder = connect(provider or serve("openai"))
+        with open_cassette(tmp_path / "tape", mode, scenario="s") as cassette:
+            run = evaluate(CASES, embedder=embedder, cassette=cassette, guards="off")
+            scores.append([row.results[0].measurement.value for row in run])
+            assert (cassette.counts.recorded > 0) == (mode == "record")
+            assert (cassette.counts.replayed > 0) == (mode == "replay")
+    assert scores[0] == scores[1]
