@@ -5,19 +5,18 @@ Memory holds the worst few cases of each metric, whatever the size of the run.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from closecall.calibration.records import Rate
-from closecall.metrics.cutoffs import shown
-from closecall.records import Case, Measured, Unmeasured
+from closecall.records import Unmeasured
 from closecall.report.cascade import cascade_lines
 from closecall.report.gates import gate_lines, gates_verdict
 from closecall.report.words import number, plural, rate, shorten
+from closecall.report.worst import Worst, decimals, worst_cases
 from closecall.runs.header import RunHeader
 from closecall.runs.record import Run
-from closecall.runs.results import CUTOFF_WORDS, MetricResult, guards_words
+from closecall.runs.results import CUTOFF_WORDS, guards_words
 from closecall.runs.summary import MetricSummary
 
 if TYPE_CHECKING:
@@ -39,18 +38,6 @@ class MetricRow(NamedTuple):
     median: str
     cutoff: str
     cutoff_note: str
-
-
-class Worst(NamedTuple):
-    """One of the lowest values of a metric, with the two texts behind it."""
-
-    case_id: str
-    value: str
-    state: str
-    first_name: str
-    first: str
-    second_name: str
-    second: str
 
 
 class Overview(NamedTuple):
@@ -87,7 +74,7 @@ def overview(run: Run, worst: int = WORST) -> Overview:
         absent=tuple(_absent(run, _first_absent(run) if worst else {})),
         notes=tuple(_notes(run)),
         held=tuple(_first_held(run, worst)) if worst else (),
-        worst=_worst(run, worst) if worst else {},
+        worst=worst_cases(run, worst) if worst else {},
         verdict=_verdict(run),
     )
 
@@ -98,11 +85,6 @@ def _title(run: Run) -> str:
         f"{header.name}: {plural(run.cases.total, 'case')}, "
         f"{header.instrument.model} ({header.instrument.provider})"
     )
-
-
-def decimals(high: float | None) -> int:
-    """Return how many decimals a value on this scale is shown with."""
-    return 1 if high == 100 else 3  # noqa: PLR2004 - percent
 
 
 def _row(summary: MetricSummary, header: RunHeader) -> MetricRow:
@@ -330,75 +312,6 @@ def _watched(run: Run) -> list[str]:
         if found.age:
             notes.append(f"{found.metric}: W15: {found.age}")
     return notes
-
-
-def _worst(run: Run, keep: int) -> dict[str, tuple[Worst, ...]]:
-    digits = {plan.id: decimals(plan.high) for plan in run.header.metrics}
-    heaps: dict[str, list[tuple[float, int, Case, MetricResult]]] = {
-        m.metric: [] for m in run.metrics
-    }
-    for order, row in enumerate(run):
-        for result in row.results:
-            if isinstance(result.measurement, Measured):
-                # Negated so that the heap's top is the one to drop; earlier cases stay on ties.
-                entry = (-result.measurement.value, -order, row.case, result)
-                heap = heaps[result.metric]
-                if len(heap) < keep:
-                    heapq.heappush(heap, entry)
-                elif entry[:2] > heap[0][:2]:
-                    heapq.heapreplace(heap, entry)
-    return {
-        metric: tuple(
-            _entry(case, result, digits[metric])
-            for _, _, case, result in sorted(heap, key=lambda e: (-e[0], -e[1]))
-        )
-        for metric, heap in heaps.items()
-        if heap
-    }
-
-
-def _entry(case: Case, result: MetricResult, digits: int) -> Worst:
-    measured = result.measurement
-    if not isinstance(measured, Measured):
-        raise TypeError("only measured results have a value")
-    details = measured.details
-    name = result.metric.partition(":")[0]
-    if name == "embed_query_context":
-        first, second = (
-            ("input", case.input or ""),
-            ("context", _chosen(case.context, details.get("bestPassage"))),
-        )
-    elif name in _AGAINST_CONTEXT or ":sides=context" in result.metric:
-        first, second = (
-            ("context", _chosen(case.context, details.get("bestPassage"))),
-            ("response", case.response or ""),
-        )
-    elif name.startswith("llm_"):
-        reason = details.get("reason")
-        first, second = (
-            ("reason", reason if isinstance(reason, str) else ""),
-            ("response", case.response or ""),
-        )
-    else:
-        reference = _chosen(case.references, details.get("bestReference"))
-        first, second = ("reference", reference), ("response", case.response or "")
-    value = shown(measured.value, result.cutoff, digits)
-    return Worst(case.id, value, result.state.value, *first, *second)
-
-
-_AGAINST_CONTEXT = frozenset(
-    {"embed_response_context", "context_alignment", "context_window_similarity"}
-)
-
-
-def _chosen(texts: Sequence[str], best: object) -> str:
-    """Return the text a metric named as best, or the first that is not blank.
-
-    Empty when there is none: a run folder need not hold the texts.
-    """
-    if isinstance(best, int) and 0 <= best < len(texts):
-        return texts[best]
-    return next((text for text in texts if text.strip()), "")
 
 
 def _verdict(run: Run) -> str:

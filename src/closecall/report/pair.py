@@ -11,8 +11,8 @@ from closecall.metrics.base import Metric
 from closecall.metrics.cutoffs import shown
 from closecall.records import Measured
 from closecall.report.json_report import metric_json
-from closecall.report.overview import decimals
 from closecall.report.words import plural
+from closecall.report.worst import decimals
 from closecall.runs.applied import Applied
 from closecall.runs.results import (
     CALIBRATED_CUTOFF,

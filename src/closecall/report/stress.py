@@ -7,8 +7,8 @@ from typing import IO
 
 from closecall.calibration.figures import percent, plain, span
 from closecall.metrics.cutoffs import shown
-from closecall.report.overview import decimals
 from closecall.report.words import number, plural, shorten, visible
+from closecall.report.worst import decimals
 from closecall.report.wrapped import columns, wrapped
 from closecall.stress.results import Example, FamilyResult, MetricStress, StressResult
 

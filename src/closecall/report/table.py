@@ -6,8 +6,9 @@ import os
 import textwrap
 from typing import IO
 
-from closecall.report.overview import Overview, Worst, overview
+from closecall.report.overview import Overview, overview
 from closecall.report.words import blind, shorten, visible
+from closecall.report.worst import Worst
 from closecall.runs.record import Run
 
 MIN_TEXT = 24
