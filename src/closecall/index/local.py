@@ -1,0 +1,416 @@
+"""An index on this machine: opened from its folder, searched, changed and saved."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import weakref
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from closecall.embedders.base import Embedder
+from closecall.errors import ShapeError, UsageError
+from closecall.index.base import Hit, Queries
+from closecall.index.embedding import embed_queries, require_same
+from closecall.index.exact import Neighbours
+from closecall.index.feeding import Batch, batches
+from closecall.index.filters import Where
+from closecall.index.folder import building, commit
+from closecall.index.kinds import Kind
+from closecall.index.making import AS_BEFORE, Kept, Settings, finish
+from closecall.index.manifest import LeftOut, Manifest
+from closecall.index.measuring import QUERIES, K, measured
+from closecall.index.products import Floats32, Similarity, block_of, matrix
+from closecall.index.recall import Recall
+from closecall.index.rows import Row
+from closecall.index.searching import search
+from closecall.index.stack import Stack
+from closecall.index.stored import Stored, load
+from closecall.index.writer import Writer, as_rows
+from closecall.instrument import Instrument
+
+_GROWN = 1.5
+"""Trained again when saved with more rows than this times those it was trained on."""
+_BATCH = 1024
+
+
+class LocalIndex:
+    """Rows with their vectors in a folder, read by memory map, and what was changed since.
+
+    Made by ``build_index`` and ``open_index``. Additions are held in memory until ``save``. A
+    removed row is skipped by every search at once and leaves the files when saved, when the faiss
+    part is built again, as it is after the rows have grown by half. Searching from several
+    threads is safe; changing meanwhile is not.
+
+    Attributes
+    ----------
+    path
+        The folder it reads from.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        manifest: Manifest,
+        stored: Stored,
+        *,
+        device: str = "cpu",
+        temporary: bool = False,
+    ) -> None:
+        self.path = path
+        self._manifest, self._stored, self._device = manifest, stored, device
+        self._changed = False
+        if temporary:
+            weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
+        if stored.part is not None:
+            stored.part.to(device)
+
+    def __len__(self) -> int:
+        return self._stored.rows
+
+    @property
+    def instrument(self) -> Instrument | None:
+        """What made the vectors; None where they came without saying."""
+        return self._manifest.instrument
+
+    @property
+    def embedder_name(self) -> str:
+        """The name its builder loaded the embedder by; empty where it is not known.
+
+        To be shown, not loaded: a folder from someone else may name anything.
+        """
+        return self._manifest.embedder
+
+    @property
+    def similarity(self) -> Similarity:
+        """How two vectors are compared."""
+        return self._manifest.similarity
+
+    @property
+    def kind(self) -> Kind:
+        """The kind with every option as it is searched."""
+        return self._manifest.resolved
+
+    @property
+    def dims(self) -> int:
+        """Width of a vector."""
+        return self._manifest.dims
+
+    @property
+    def why(self) -> str:
+        """Why it is of this kind, in words."""
+        return self._manifest.why
+
+    @property
+    def recall(self) -> Recall | None:
+        """What was measured when it was last written; None for kinds that look at every row."""
+        return self._manifest.recall
+
+    @property
+    def left_out(self) -> LeftOut:
+        """Rows that were given when it was built and have no vector."""
+        return self._manifest.left_out
+
+    def search(
+        self,
+        queries: Queries,
+        k: int = 10,
+        *,
+        where: Where | None = None,
+        embedder: Embedder | None = None,
+        instrument: Instrument | None = None,
+    ) -> tuple[tuple[Hit, ...], ...]:
+        """Return the nearest rows of each query, best first, equal scores by id.
+
+        Parameters
+        ----------
+        queries
+            Vectors, (d,) or (q, d); or one text or several, which ``embedder`` embeds as queries.
+        k
+            At least 1. Fewer come back only where fewer rows are there and pass ``where``.
+        where
+            Conditions on metadata; see ``closecall.index.filters``.
+        embedder
+            The one that made the rows' vectors.
+        instrument
+            What made the vectors given, to have it checked.
+
+        Raises
+        ------
+        InstrumentMismatchError
+            The queries come from another embedder than the rows; names the fields that differ.
+        EmbeddingError
+            A query has no vector.
+        ShapeError, NonFiniteError, ZeroVectorError, UsageError
+            As for ``closecall.index.exact.top_k``.
+        """
+        vectors = self._vectors(queries, embedder, instrument)
+        most = min(_whole(k), max(len(self), 1))  # no room for more than there are
+        found = self.nearest(vectors, most, where=where)
+        row = self._stored.table.row
+        return tuple(
+            tuple(
+                _hit(row(position), score)
+                for position, score in zip(positions, scores, strict=True)
+                if position >= 0
+            )
+            for positions, scores in zip(found.positions.tolist(), found.similarities, strict=True)
+        )
+
+    def nearest(
+        self, queries: ArrayLike, k: int = 10, *, where: Where | None = None
+    ) -> Neighbours:
+        """Return (q, k) positions and similarities as ``top_k`` does, equals by id.
+
+        ``ids`` says which rows they are.
+        """
+        k = _whole(k)
+        stored = self._stored
+        asked = matrix(queries, "queries")
+        zero = self.similarity == "cosine"
+        rows = block_of(asked, "queries", 0, refuse_zero=zero).rows
+        if not self.dims:  # it never had a row, so it has no width
+            shape = (rows.shape[0], k)
+            return Neighbours(np.full(shape, -1), np.full(shape, -np.inf, dtype=np.float32))
+        self._require_width(rows, "queries")
+        return search(stored.field(self.similarity), rows, k, stored.kept(where))
+
+    def ids(self, positions: Iterable[int]) -> list[str]:
+        """Return the ids of the rows at these positions."""
+        return [self._stored.table.id(int(position)) for position in positions]
+
+    def without(self, fields: Iterable[str]) -> list[str]:
+        """Return those of the fields that no row has."""
+        found = []
+        for field in fields:
+            kept = self._stored.kept({field: {"exists": True}})
+            if kept is None or not kept.any():
+                found.append(field)
+        return found
+
+    def get(self, identity: str) -> Row:
+        """Return a row by its id.
+
+        Raises
+        ------
+        UsageError
+            There is none.
+        """
+        self._stored.require([identity], there=True)
+        return self._stored.table.row(self._stored.positions[identity])
+
+    def add(
+        self,
+        rows: Iterable[Row | Sequence[Any]],
+        *,
+        vectors: ArrayLike | None = None,
+        embedder: Embedder | None = None,
+    ) -> None:
+        """Add rows whose ids are new; all of them or, on an error, none.
+
+        Raises
+        ------
+        UsageError
+            An id is given twice, or is there already.
+        InstrumentMismatchError
+            The embedder is another than that of the rows.
+        DataError, EmbeddingError, ShapeError
+            As for ``build_index``.
+        """
+        self._append(rows, vectors, embedder, replace=False)
+
+    def replace(
+        self,
+        rows: Iterable[Row | Sequence[Any]],
+        *,
+        vectors: ArrayLike | None = None,
+        embedder: Embedder | None = None,
+    ) -> None:
+        """Put rows in the place of those with their ids; all of them or, on an error, none.
+
+        Raises
+        ------
+        UsageError
+            An id is given twice, or no row has it.
+        InstrumentMismatchError, DataError, EmbeddingError, ShapeError
+            As for ``add``.
+        """
+        self._append(rows, vectors, embedder, replace=True)
+
+    def remove(self, ids: Iterable[str]) -> None:
+        """Remove rows; all of them or, on an error, none.
+
+        Raises
+        ------
+        UsageError
+            An id is given twice, or no row has it.
+        """
+        gone = [ids] if isinstance(ids, str) else list(ids)
+        self._stored.require(gone, there=True)
+        self._stored.remove(gone)
+        self._changed = self._changed or bool(gone)
+
+    def measure_recall(
+        self,
+        queries: ArrayLike | None = None,
+        k: int = K,
+        *,
+        seed: int | None = None,
+        count: int = QUERIES,
+    ) -> Recall:
+        """Return recall@k of searches as they are now, against every row.
+
+        Parameters
+        ----------
+        queries
+            (q, d); None: ``count`` rows of the index, chosen by ``seed`` (None: that of the
+            index), each without itself.
+
+        Raises
+        ------
+        UsageError
+            Rows were removed and not yet saved.
+        """
+        if self._stored.alive is not None:
+            raise UsageError("recall: rows were removed; save the index first")
+        given = None if queries is None else np.asarray(matrix(queries, "queries"), np.float32)
+        chosen = self._manifest.seed if seed is None else seed
+        field = self._stored.field(self.similarity)
+        return measured(field, seed=chosen, queries=given, k=k, count=count)
+
+    def save(self, path: str | os.PathLike[str] | None = None) -> None:
+        """Write the index to a folder, which it then reads from; None: the one it came from.
+
+        The folder holds the old index or the new one, whole, whatever happens meanwhile.
+
+        Raises
+        ------
+        UsageError
+            The folder holds other things, or cannot be written.
+        IndexFolderError
+            Another process is writing there.
+        """
+        target = self.path if path is None else Path(path)
+        if not self._changed and target.resolve() == self.path.resolve():
+            return
+        old = self._manifest
+        settings = Settings(
+            kind=old.kind,
+            similarity=old.similarity,
+            seed=old.seed,
+            threads=old.threads,
+            instrument=old.instrument,
+            embedder=old.embedder,
+            because=AS_BEFORE,
+        )
+        with building(target) as place:
+            with Writer(place) as writer:
+                self._write_rows(writer)
+                manifest, part = finish(
+                    place,
+                    writer,
+                    settings,
+                    width=old.dims,
+                    left_out=old.left_out,
+                    kept=self._kept(),
+                )
+            if not self._changed:  # a copy, with the reason of the first
+                manifest = msgspec.structs.replace(manifest, why=old.why)
+            commit(target, place, manifest)
+        self._manifest, self._stored = load(target, check=False, part=part)
+        if self._stored.part is not None:
+            self._stored.part.to(self._device)
+        self.path, self._changed = target, False
+
+    def _kept(self) -> Kept | None:
+        """Return what can be used as it is when saving."""
+        stored, old = self._stored, self._manifest
+        if stored.part is None or stored.alive is not None:
+            return None
+        if len(stored.table) > _GROWN * old.trained:
+            return None
+        return Kept(stored.part, old.trained, None if self._changed else old.recall, old.why)
+
+    def _write_rows(self, writer: Writer) -> None:
+        stored = self._stored
+        alive = stored.alive
+        places = np.arange(len(stored.table)) if alive is None else np.flatnonzero(alive)
+        for start in range(0, places.size, _BATCH):
+            some = places[start : start + _BATCH]
+            for number, position in enumerate(some.tolist(), start + 1):
+                writer.claim(stored.table.id(position), number)
+            block = block_of(stored.stack[some], "vectors", some, refuse_zero=False)
+            writer.append(block, [stored.table.line(position) for position in some.tolist()])
+
+    def _append(
+        self,
+        rows: Iterable[Row | Sequence[Any]],
+        vectors: ArrayLike | None,
+        embedder: Embedder | None,
+        *,
+        replace: bool,
+    ) -> None:
+        if embedder is not None:
+            require_same(self.instrument, embedder.instrument, "these rows")
+        made: list[Batch] = list(
+            batches(rows, vectors=vectors, embedder=embedder, similarity=self.similarity)
+        )
+        self._stored.require([one for batch in made for one in batch.ids], there=replace)
+        self._require_one_width([batch.block.rows for batch in made])
+        for batch in made:
+            if replace:
+                self._stored.remove(batch.ids)
+            self._stored.append(
+                batch.ids, batch.lines, batch.block, threads=self._manifest.threads
+            )
+        self._changed = self._changed or bool(made)
+
+    def _vectors(
+        self, queries: Queries, embedder: Embedder | None, instrument: Instrument | None
+    ) -> ArrayLike:
+        """Return the queries as a matrix, embedded where they are texts."""
+        if isinstance(queries, str):
+            queries = [queries]
+        given = list(queries) if isinstance(queries, list | tuple) else []
+        texts = [one for one in given if isinstance(one, str)]
+        if not texts:
+            if instrument is not None:
+                require_same(self.instrument, instrument, "these queries")
+            return as_rows(queries)
+        if len(texts) < len(given):
+            raise UsageError("queries: give either texts or vectors, not both at once")
+        if embedder is None:
+            raise UsageError("queries: texts need the embedder of the index, embedder=...")
+        require_same(self.instrument, embedder.instrument, "these queries")
+        return embed_queries(embedder, texts)
+
+    def _require_width(self, rows: Floats32, what: str) -> None:
+        if rows.shape[1] != self.dims:
+            raise ShapeError(
+                f"{what} {rows.shape} do not fit the index: its vectors have {self.dims} numbers"
+            )
+
+    def _require_one_width(self, blocks: Sequence[Floats32]) -> None:
+        if blocks and not self.dims:  # the first rows of all
+            width = blocks[0].shape[1]
+            self._manifest = msgspec.structs.replace(self._manifest, dims=width)
+            self._stored.stack = Stack(width)
+        for rows in blocks:
+            self._require_width(rows, "vectors")
+
+
+def _whole(k: Any) -> int:
+    """Return how many are asked for, from 1 up."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise UsageError(f"k must be a whole number of at least 1, got {k!r}")
+    return int(k)
+
+
+def _hit(row: Row, score: np.float32) -> Hit:
+    # The shortest decimal that is this float32: 0.7 and not 0.699999988079071.
+    return Hit(row.id, float(str(score)), row.text, row.metadata)
