@@ -1,0 +1,1 @@
+"""What is wrong with a file of cases: duplicates, leaks, labels that contradict each other."""

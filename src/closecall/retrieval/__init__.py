@@ -1,0 +1,1 @@
+"""Is the retriever any good: rankings held against relevance judgements."""
