@@ -169,12 +169,12 @@ def test_cases_that_a_metric_does_not_apply_to_are_counted_apart(partly, render)
 
 
 def test_a_metric_that_does_not_apply_is_no_error_of_a_case_that_others_measured(make_run, partly):
-    from closecall.report.json_report import _result
+    from closecall.report.json_report import case_json
 
     (row, other, _), answer = list(partly), "embed_answer_similarity"
     measured = next(iter(make_run([row.case], [answer]))).results
     mixed = msgspec.structs.replace(other, results=(*measured, *other.results))
-    assert (_result(mixed)["passed"], _result(mixed)["error"]) == (True, None)
+    assert (case_json(mixed)["passed"], case_json(mixed)["error"]) == (True, None)
 
 
 def test_control_characters_stand_as_escapes_of_json(make_run, render):

@@ -8,6 +8,7 @@ from io import BytesIO, TextIOWrapper
 import pytest
 
 from closecall import Case
+from closecall.gates.evaluate import evaluate_gates, gates_exit
 from closecall.report.formats import write
 
 
@@ -16,7 +17,10 @@ def parsed(text):
 
 
 def counted(element):
-    return tuple(int(element.get(name)) for name in ("tests", "failures", "errors", "skipped"))
+    told = [int(element.get(name)) for name in ("tests", "failures", "errors")]
+    # The common schema has no such count at the root.
+    suites = [element] if element.tag == "testsuite" else element.findall("testsuite")
+    return (*told, sum(int(suite.get("skipped")) for suite in suites))
 
 
 def outcomes(suite):
@@ -73,9 +77,42 @@ def test_the_model_stands_in_the_properties(run, render):
     assert found["EmbeddingProvider"] == "local"
 
 
-def test_nothing_measured_is_all_skipped(absent, render):
+def test_nothing_measured_is_all_skipped_and_one_error_a_metric_says_so(absent, render):
     root = parsed(render(absent, "junit"))
-    assert counted(root) == (4, 0, 0, 4)
+    *metrics, open_ = root.findall("testsuite")
+    assert [counted(one) for one in metrics] == [(2, 0, 0, 2)] * 2
+    assert [one.get("name") for one in open_] == [one.metric for one in absent.metrics]
+    assert counted(root) == (6, 0, 2, 4)
+    assert outcomes(open_) == (2, 0, 2, 0)
+    assert open_.find(".//error").get("message").startswith("2 of 2 not measured: ")
+
+
+def test_a_metric_whose_absences_are_errors_needs_no_other(make_run, buggy_metric, render):
+    cases = [Case(id="1", references=("a",), response="a"), Case(id="2", response="a")]
+    run = make_run(cases, [buggy_metric, "embed_answer_similarity"])
+    root = parsed(render(run, "junit"))
+    open_ = root.findall("testsuite")[-1]
+    assert run.exit_code == 11
+    assert [one.get("name") for one in open_] == ["embed_answer_similarity"]
+
+
+def test_a_run_that_failed_is_red_already(run, render):
+    assert run.exit_code == 1
+    assert not parsed(render(run, "junit")).findall("testsuite[@name='not decided']")
+
+
+def test_what_does_not_apply_keeps_nothing_from_being_green(partly, render):
+    assert partly.exit_code == 0
+    assert not list(parsed(render(partly, "junit")).iter("error"))
+
+
+def test_cases_left_unsure_are_told_as_one_error(make_run, render):
+    case = Case(id="n", references=("open 9 days",), response="open 8 days")
+    run = make_run([case], ["embed_answer_similarity"], cutoffs={"embed_answer_similarity": 1})
+    assert run.exit_code == 11
+    root = parsed(render(run, "junit"))
+    assert root.find(".//error").get("message") == "1 of 1 cases are left unsure"
+    assert counted(root) == (2, 0, 1, 1)
 
 
 def test_characters_that_xml_cannot_hold_are_spelt_out(make_run, render):
@@ -91,6 +128,7 @@ def test_hostile_texts_stay_texts(hostile, hostile_text, render):
     root = parsed(render(hostile, "junit"))
     assert {element.tag for element in root.iter()} <= {
         "testsuites", "testsuite", "properties", "property", "testcase", "failure", "skipped",
+        "error",
     }  # fmt: skip
     assert root.find(".//testcase").get("name") == '=HYPERLINK("x")|<b>'
 
@@ -116,3 +154,14 @@ def test_cases_a_metric_does_not_apply_to_are_skipped(partly, render):
     root = parsed(render(partly, "junit"))
     assert counted(root) == counted(root.find("testsuite")) == (3, 0, 0, 2)
     assert outcomes(root.find("testsuite")) == (3, 0, 0, 2)
+
+
+def test_gates_that_cannot_tell_are_told_as_one_error(make_run, render):
+    cases = [Case(id=str(n), references=("yes",), response="yes") for n in range(3)]
+    run = make_run(cases, ["token_f1"])
+    results = evaluate_gates(run, ["surely pass_rate(token_f1) >= 0.9", "all(token_f1)"])
+    run = dataclasses.replace(run, gates=results, gates_code=gates_exit(results, run))
+    assert run.exit_code == 11
+    root = parsed(render(run, "junit"))
+    assert root.find(".//error").get("message") == "1 of 2 gates cannot tell"
+    assert counted(root) == (3 + 2 + 1, 0, 1, 1)

@@ -41,7 +41,8 @@ def lines(calibration: Calibration) -> list[str]:
 def _heading(made: Calibration) -> Iterator[str]:
     data, model = made.data, made.instrument
     revision = f"@{model.revision[:7]}" if model.revision else ""
-    of = f"{made.metric.id}({model.model}{revision})"
+    by = ", ".join(made.metric.judges) or f"{model.model}{revision}"
+    of = f"{made.metric.id}({by})"
     n = data.accepts + data.rejects
     groups = ""
     if data.groups is not None:

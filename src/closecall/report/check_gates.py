@@ -34,7 +34,7 @@ def check_lines(found: GateCheck) -> Iterator[str]:
     whole = found.together
     yield (
         f"{plural(whole.cases, 'bad answer')} against {plural(len(found.gates), 'gate')}, "
-        f"{', '.join(found.metrics)} with {found.model}"
+        f"{', '.join(found.metrics)}{f' with {found.model}' if found.model else ''}"
     )
     yield ""
     for family in (*found.families, whole):
@@ -95,7 +95,7 @@ def _verdict(found: GateCheck) -> Iterator[str]:
 def check_json(found: GateCheck) -> dict[str, Any]:
     """Return what was found as JSON values."""
     return {
-        "model": found.model,
+        "model": found.model or None,
         "metrics": list(found.metrics),
         "gates": [gate.rule for gate in found.gates],
         "seed": found.seed,

@@ -60,21 +60,22 @@ def _line(row: CaseResult, result: MetricResult, plan: MetricPlan) -> list[objec
             counts = measured.tokens.values()
             tokens = [sum(t.seen for t in counts), sum(t.total for t in counts)]
     return [
-        _cell(row.case.id),
-        _cell(row.case.group or ""),
+        cell(row.case.id),
+        cell(row.case.group or ""),
         row.case.label or "",
-        _cell(result.metric),
+        cell(result.metric),
         result.state.value,
         *numbers,
         "" if result.cutoff is None else result.cutoff,
         plan.cutoff_source,
-        _cell(plan.cutoff_note),
+        cell(plan.cutoff_note),
         str(result.borderline).lower(),
         *tokens,
-        _cell(result.reason),
+        cell(result.reason),
     ]
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """Return a text for a cell: visible, and never taken for a formula by a spreadsheet."""
     shown = visible(text)
     return f"'{shown}" if shown.startswith(_FORMULA) else shown

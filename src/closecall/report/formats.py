@@ -15,19 +15,24 @@ from closecall.runs.record import Run
 FORMATS = {
     "table": "table",
     "json": "json_report",
+    "jsonl": "jsonl_report",
     "csv": "csv_report",
     "markdown": "markdown",
     "junit": "junit",
+    "html": "html.page",
 }
 """Name to module in this package; each has ``write(run, out)``."""
 
 SUFFIXES = {
     ".txt": "table",
     ".json": "json",
+    ".jsonl": "jsonl",
     ".csv": "csv",
     ".md": "markdown",
     ".markdown": "markdown",
     ".xml": "junit",
+    ".html": "html",
+    ".htm": "html",
 }
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from closecall.gates.results import GateResult, GateState
-from closecall.gates.rule import compares, spelt
 from closecall.report.words import plural
+from closecall.runs.gate_results import GateResult, GateState
+from closecall.runs.gate_rule import compares, spelt
 from closecall.runs.record import Run
 
 STATE_WORDS = {

@@ -13,7 +13,9 @@ import msgspec
 
 from closecall.records import Measured, State
 from closecall.report.gates import gates_json
-from closecall.report.words import narrow, visible_json
+from closecall.report.repeats import repeats_json
+from closecall.report.spending import case_tokens_json, spending_json
+from closecall.report.words import embedder_facts, narrow, visible_json
 from closecall.runs.cascade import promises
 from closecall.runs.header import MetricPlan
 from closecall.runs.record import Run
@@ -36,7 +38,7 @@ def write(run: Run, out: IO[str]) -> None:
         out.write(f"  {dump(key)}: {dump(value)},\n")
     out.write('  "results": [')
     for index, row in enumerate(run):
-        out.write(("," if index else "") + "\n    " + dump(_result(row)))
+        out.write(("," if index else "") + "\n    " + dump(case_json(row)))
     out.write("\n  ]\n}\n")
 
 
@@ -71,8 +73,7 @@ def _head(run: Run) -> dict[str, Any]:
             "version": header.subject_version,
         },
         "metadata": {
-            "EmbeddingModel": header.instrument.model,
-            "EmbeddingProvider": header.instrument.provider,
+            **embedder_facts(header.instrument),
             "InstrumentDigest": header.instrument_digest,
             "DefinitionDigest": header.definition_digest,
             "Dataset": header.dataset.path,
@@ -90,12 +91,14 @@ def _head(run: Run) -> dict[str, Any]:
             for summary, plan in zip(run.metrics, header.metrics, strict=True)
         ],
         "cascade": _cascade(run),
+        "repeats": repeats_json(run),
         "gates": gates_json(run.gates),
         "answered": None if run.answered is None else _camel(msgspec.to_builtins(run.answered)),
         "judges": sorted({judge for plan in header.metrics for judge in plan.judges}),
         "usage": None
         if run.usage is None
         else {**_camel(run.usage._asdict()), "promptTokens": run.usage.prompt_tokens},
+        "spending": spending_json(run.spending),
         "watched": [_watched(msgspec.to_builtins(found)) for found in run.watched],
         "exitCode": run.exit_code,
     }
@@ -133,7 +136,8 @@ def _camel(summary: dict[str, Any]) -> dict[str, Any]:
     return named
 
 
-def _result(row: CaseResult) -> dict[str, Any]:
+def case_json(row: CaseResult) -> dict[str, Any]:
+    """Return what is known of one case: its verdict, and each metric's value or absence."""
     state = row.state
     absent = [
         r.reason
@@ -156,6 +160,7 @@ def _result(row: CaseResult) -> dict[str, Any]:
             for r in row.results
         },
         "metrics": [metric_json(result) for result in row.results],
+        "tokens": case_tokens_json(row),
     }
 
 

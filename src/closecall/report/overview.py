@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from closecall.calibration.records import Rate
 from closecall.records import Unmeasured
+from closecall.report.agreement import agreement_lines
 from closecall.report.cascade import cascade_lines
 from closecall.report.gates import gate_lines, gates_verdict
-from closecall.report.words import number, plural, rate, shorten
+from closecall.report.nearest_labelled import unsure_lines
+from closecall.report.repeats import repeat_lines, repeats_heading
+from closecall.report.words import embedder_words, number, plural, rate, shorten
 from closecall.report.worst import Worst, decimals, worst_cases
 from closecall.runs.header import RunHeader
 from closecall.runs.record import Run
@@ -49,9 +52,11 @@ class Overview(NamedTuple):
     labelled: tuple[str, ...]
     cascade: tuple[str, ...]
     gates: tuple[str, ...]
+    runs: dict[str, tuple[str, ...]]
     absent: tuple[str, ...]
     notes: tuple[str, ...]
     held: tuple[str, ...]
+    unsure: tuple[str, ...]
     worst: dict[str, tuple[Worst, ...]]
     verdict: str
 
@@ -71,9 +76,11 @@ def overview(run: Run, worst: int = WORST) -> Overview:
         else tuple(line for m in run.metrics for line in _labelled(m, run.header)),
         cascade=tuple(cascade_lines(run)),
         gates=tuple(gate_lines(run.gates)),
+        runs={repeats_heading(run): tuple(repeat_lines(run))},
         absent=tuple(_absent(run, _first_absent(run) if worst else {})),
         notes=tuple(_notes(run)),
         held=tuple(_first_held(run, worst)) if worst else (),
+        unsure=tuple(unsure_lines(run, worst)) if worst else (),
         worst=worst_cases(run, worst) if worst else {},
         verdict=_verdict(run),
     )
@@ -81,10 +88,7 @@ def overview(run: Run, worst: int = WORST) -> Overview:
 
 def _title(run: Run) -> str:
     header = run.header
-    return (
-        f"{header.name}: {plural(run.cases.total, 'case')}, "
-        f"{header.instrument.model} ({header.instrument.provider})"
-    )
+    return f"{header.name}: {plural(run.cases.total, 'case')}, {embedder_words(header.instrument)}"
 
 
 def _row(summary: MetricSummary, header: RunHeader) -> MetricRow:
@@ -171,7 +175,7 @@ def _first_absent(run: Run) -> dict[tuple[str, str], list[str]]:
     for row in run:
         for result in row.results:
             if isinstance(result.measurement, Unmeasured):
-                ids = named.setdefault((result.metric, result.measurement.reason), [])
+                ids = named.setdefault((result.metric, result.measurement.cause), [])
                 if len(ids) < NAMED_CASES:
                     ids.append(row.case.id)
     return named
@@ -201,9 +205,11 @@ def _notes(run: Run) -> list[str]:
                 if bands is None
                 else f"{m.metric}: {plural(m.borderline, 'close call')}, within {bands}"
             )
+    notes += agreement_lines(run.metrics)
     notes += _watched(run)
     if run.answered is not None:
-        notes += _answers(run.answered)
+        times = "case" if run.repeats is None else "request"
+        notes += _answers(run.answered, times, tokens=run.spending is None)
     if run.usage is not None:
         notes.append(_used(run.usage))
     if run.cases.bad_rows:
@@ -235,14 +241,15 @@ def _held(m: MetricSummary) -> list[str]:
     return lines
 
 
-def _answers(found: Answers) -> list[str]:
+def _answers(found: Answers, times: str, *, tokens: bool) -> list[str]:
     """Say what the subject did; an answer that was cut off may be judged for what it lacks."""
     if not found.answers and not found.missing:
         return ["every case has a response already, so the subject was asked nothing"]
     told = f"the subject gave {plural(found.answers, 'answer')}"
     if found.missing:
-        told += f", and none to {plural(found.missing, 'case')}"
-    if found.prompt_tokens is not None and found.completion_tokens is not None:
+        told += f", and none to {plural(found.missing, times)}"
+    # What was spent stands in a section of its own, apart from what was replayed.
+    if tokens and found.prompt_tokens is not None and found.completion_tokens is not None:
         told += (
             f"; {found.prompt_tokens:,} + {found.completion_tokens:,} tokens, as its provider "
             "reports"

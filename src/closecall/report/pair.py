@@ -36,7 +36,8 @@ def line(
 def _line(result: MetricResult, metric: Metric, instrument: Instrument) -> str:
     measured = result.measurement
     if not isinstance(measured, Measured):
-        return f"{result.state.value}: {result.reason} ({metric.spec.id})"
+        why = "; ".join(result.reason.splitlines())
+        return f"{result.state.value}: {why} ({metric.spec.id})"
     value = shown(measured.value, result.cutoff, decimals(metric.spec.high))
     said = f"{value}  {result.state.value}: {result.reason}; {metric.spec.id}, {instrument.model}"
     unknown = sum(tokens.unknown for tokens in measured.tokens.values())

@@ -6,7 +6,10 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import IO
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from closecall.instrument import Instrument
 
 BLIND = (
     "Similarity of embeddings sees topic and wording; it is nearly blind to a changed number, a "
@@ -41,6 +44,26 @@ def blind(metrics: Iterable[str]) -> str:
 _BLIND = {"cross_encoder": BLIND_PAIR, "fitted_judge": BLIND_JUDGE}
 
 _SPACE = re.compile(r"\s+")
+
+
+def embedder_words(instrument: Instrument) -> str:
+    """Return what embedded the texts of a run, in a few words."""
+    from closecall.embedders.absent import is_absent
+
+    if is_absent(instrument):
+        return "nothing embedded"
+    return f"{instrument.model} ({instrument.provider})"
+
+
+def embedder_facts(instrument: Instrument) -> dict[str, str | None]:
+    """Return the same as JSON values, None where the run has no embedder."""
+    from closecall.embedders.absent import is_absent
+
+    absent = is_absent(instrument)
+    return {
+        "EmbeddingModel": None if absent else instrument.model,
+        "EmbeddingProvider": None if absent else instrument.provider,
+    }
 
 
 def rate(k: int, n: int) -> str:

@@ -32,14 +32,15 @@ def decimals(high: float | None) -> int:
 def worst_cases(run: Run, keep: int) -> dict[str, tuple[Worst, ...]]:
     """Return the lowest values of each metric, at most ``keep`` each, in one pass."""
     digits = {plan.id: decimals(plan.high) for plan in run.header.metrics}
-    heaps: dict[str, list[tuple[float, int, Case, MetricResult]]] = {
+    heaps: dict[str, list[tuple[float, int, Case, tuple[MetricResult, MetricResult]]]] = {
         m.metric: [] for m in run.metrics
     }
     for order, row in enumerate(run):
-        for result in row.results:
+        texts = row.trials[0].results if row.trials else row.results
+        for result, first in zip(row.results, texts, strict=True):
             if isinstance(result.measurement, Measured):
                 # Negated so that the heap's top is the one to drop; earlier cases stay on ties.
-                entry = (-result.measurement.value, -order, row.case, result)
+                entry = (-result.measurement.value, -order, row.case, (result, first))
                 heap = heaps[result.metric]
                 if len(heap) < keep:
                     heapq.heappush(heap, entry)
@@ -47,19 +48,20 @@ def worst_cases(run: Run, keep: int) -> dict[str, tuple[Worst, ...]]:
                     heapq.heapreplace(heap, entry)
     return {
         metric: tuple(
-            _entry(case, result, digits[metric])
-            for _, _, case, result in sorted(heap, key=lambda e: (-e[0], -e[1]))
+            _entry(case, *results, digits[metric])
+            for _, _, case, results in sorted(heap, key=lambda e: (-e[0], -e[1]))
         )
         for metric, heap in heaps.items()
         if heap
     }
 
 
-def _entry(case: Case, result: MetricResult, digits: int) -> Worst:
-    measured = result.measurement
+def _entry(case: Case, result: MetricResult, first_run: MetricResult, digits: int) -> Worst:
+    """Return what is shown: of a repeated case the texts of its first run."""
+    measured, there = result.measurement, first_run.measurement
     if not isinstance(measured, Measured):
         raise TypeError("only measured results have a value")
-    details = measured.details
+    details = there.details if isinstance(there, Measured) else {}
     name = result.metric.partition(":")[0]
     if name == "embed_query_context":
         first, second = (

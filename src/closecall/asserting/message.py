@@ -1,0 +1,203 @@
+"""What a failed assertion says: both texts, the numbers, and what to do next."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from closecall.metrics.guards.policy import is_guarded
+from closecall.records import Case, Measured, State
+from closecall.report.words import blind, plural, visible
+from closecall.report.worst import decimals
+from closecall.runs.results import (
+    CALIBRATED_CUTOFF,
+    MetricResult,
+    cutoff_note,
+    cutoff_source,
+)
+
+if TYPE_CHECKING:
+    from closecall.asserting.bench import Bench
+    from closecall.asserting.session import Session
+    from closecall.metrics.base import Metric
+
+SHOWN = 400
+"""Characters shown of a text; what is left out is counted."""
+
+_SPACE = re.compile(r"\s+")
+_REFERENCE, _CONTEXT = "answer_alignment", "context_alignment"
+
+
+def failure(
+    session: Session, bench: Bench, at: int, case: Case, result: MetricResult, *, negated: bool
+) -> str:
+    """Return what is said of an answer that is not what was asserted.
+
+    Parameters
+    ----------
+    session, bench, at
+        What measured it, and which of its metrics.
+    case, result
+        What was measured, and what came of it.
+    negated
+        Whether the test asserts that the answer is not accepted.
+    """
+    metric = bench.metrics[at]
+    lines = [visible(f"{metric.spec.id}: {_head(result, negated=negated)}")]
+    lines += [f"  {name:<10} {text}" for name, text in texts_of(case)]
+    details = _details(result)
+    said = [*_weakest(session, bench, metric, case, details), *_facts(details)]
+    said += _guards(bench, metric, case, result)
+    said += _doubts(metric, result)
+    said += [("cutoff", _cutoff(bench, metric))]
+    if metric.spec.embeds or metric.spec.name.startswith("llm_"):
+        said += [("blind", blind([metric.spec.name]))]
+    said += [("next", _next(bench, metric, result, negated=negated))]
+    lines += [f"  {name:<10} {visible(text)}" for name, text in said]
+    return "\n".join(lines)
+
+
+def absence(metric: str, case: Case, result: MetricResult) -> str:
+    """Return what is said of an answer of which there is no number."""
+    lines = [
+        visible(f"{metric}: {result.state.value.replace('_', ' ')}: {result.reason}"),
+        *(f"  {name:<10} {text}" for name, text in texts_of(case)),
+        "  so this is neither a pass nor a failure",
+    ]
+    return "\n".join(lines)
+
+
+def texts_of(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield the name of each text of a case, and what is shown of it."""
+    if case.place:
+        yield "case", f"{clipped(case.id, 80)} ({clipped(case.place, 200)})"
+    named = [("question", case.input)]
+    for name, several in (("expected", case.references), ("context", case.context)):
+        many = len(several) > 1
+        named += [(f"{name}[{at}]" if many else name, text) for at, text in enumerate(several)]
+    named.append(("actual", case.response))
+    for name, text in named:
+        if text is not None:
+            yield name, clipped(text) or "(blank)"
+
+
+def clipped(text: str, most: int = SHOWN) -> str:
+    """Return a text on one line, what a terminal would obey spelt out, and cut visibly.
+
+    >>> clipped("one two", 3)
+    'one… (4 more characters)'
+    """
+    left = len(text) - most
+    line = _SPACE.sub(" ", visible(text[:most])).strip()
+    return f"{line}… ({left:,} more character{'s' * (left != 1)})" if left > 0 else line
+
+
+def _head(result: MetricResult, *, negated: bool) -> str:
+    if not negated:
+        return result.reason
+    word = {State.PASSED: "accepted", State.INCONCLUSIVE: "left unsure"}.get(result.state, "")
+    return f"{word or result.state.value}, and this test asserts that it is not: {result.reason}"
+
+
+def _details(result: MetricResult) -> Mapping[str, Any]:
+    found = result.measurement
+    return found.details if isinstance(found, Measured) else {}
+
+
+def _weakest(
+    session: Session, bench: Bench, metric: Metric, case: Case, details: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield the words that match least: of the reference, or of the answer beside a context."""
+    needs = set(metric.spec.needs)
+    if "weakest" not in details:
+        if not metric.spec.embeds or "response" not in needs:
+            return
+        name = _CONTEXT if "context" in needs else _REFERENCE
+        found = session.closest(bench, name, case)
+        if found is None:
+            return
+        details = found.details
+    words = details.get("weakest")
+    if isinstance(words, list) and words:
+        # A full stop says little, unless there is nothing else.
+        told = [one for one in words if any(map(str.isalnum, one["word"]))] or words
+        listed = ", ".join(f"{one['word']} {one['match']:.2f}" for one in told)
+        whose = "the answer" if "context" in needs else "the expected text"
+        yield "weakest", f"{listed} (words of {whose} with the poorest match on the other side)"
+    sentence = details.get("weakestSentence")
+    if isinstance(sentence, str) and details.get("sentences", 0) > 1:
+        match = details["weakestSentenceAlignment"]
+        yield "sentence", f"{clipped(sentence, 200)} ({match:.2f}, the least supported)"
+
+
+def _facts(details: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the facts that are missing, and those that must not be there."""
+    missing = details.get("missing")
+    if isinstance(missing, list) and missing:
+        yield "missing", ", ".join(map(str, missing))
+    for group in details.get("missingAnyOf", []):
+        yield "missing", f"any of: {', '.join(map(str, group))}"
+    for one in details.get("unwanted", []):
+        yield "unwanted", f"{one['found']} (for {one['wanted']}, characters {one['start']} on)"
+    reason = details.get("reason")
+    if isinstance(reason, str):
+        yield "judge", clipped(reason)
+
+
+def _guards(
+    bench: Bench, metric: Metric, case: Case, result: MetricResult
+) -> Iterator[tuple[str, str]]:
+    """Yield what the guards found, where the first line does not say it."""
+    if result.held or not is_guarded(metric.spec) or not bench.policy.active:
+        return
+    held = bench.policy.check(case)
+    if held is not None:
+        yield "guard", f"{held.words} (beside the score)"
+
+
+def _doubts(metric: Metric, result: MetricResult) -> Iterator[tuple[str, str]]:
+    found = result.measurement
+    if not isinstance(found, Measured):
+        return
+    if result.borderline and metric.spec.embeds:
+        yield "near", "so near the cutoff that it is a close call"
+    for name, tokens in found.tokens.items():
+        if tokens.truncated:
+            yield "read", f"the {name} only in part: {tokens.seen:,} of {tokens.total:,} tokens"
+        elif tokens.unknown:
+            yield "unknown", f"{plural(tokens.unknown, 'word or sign')} of the {name}"
+
+
+def _cutoff(bench: Bench, metric: Metric) -> str:
+    applied = bench.applied.get(metric.spec.id)
+    source = cutoff_source(metric, applied)
+    value = metric.cutoff if applied is None else applied.accept
+    shown = "" if value is None else f"{value:.{max(decimals(metric.spec.high), 1)}f}, "
+    return visible(f"{shown}{cutoff_note(source, applied)}")
+
+
+def _next(bench: Bench, metric: Metric, result: MetricResult, *, negated: bool) -> str:
+    """Return what to do about it."""
+    if result.held:
+        names = ", ".join(f"{name}=off" for name in result.held)
+        return (
+            f"look whether the answer is right. If it is, {names.replace(', ', ',')!r} as guards "
+            "accepts it; if not, the guard has found the fault"
+        )
+    applied = bench.applied.get(metric.spec.id)
+    source = cutoff_source(metric, applied)
+    if result.state is State.INCONCLUSIVE:
+        return "look at it, and label it: it lies between the two cutoffs of the calibration"
+    wrong = "the answer" if negated else "the answer or the expected text"
+    if not metric.spec.embeds:
+        return f"correct {wrong}"
+    if source == CALIBRATED_CUTOFF:
+        return (
+            f"correct {wrong}; or, if the verdict is wrong, add the case with its label to the "
+            "labelled file and calibrate again"
+        )
+    return (
+        f"correct {wrong}; or let labels choose the cutoff: closecall calibrate LABELLED "
+        f"--metric {metric.spec.id} -o cutoff.json, then calibration='cutoff.json'"
+    )

@@ -1,0 +1,146 @@
+"""What may be configured: on the command line and in the ini file, read once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+CASSETTES = "tests/cassettes"
+SCENARIO = "pytest"
+FILE = "pytest.jsonl"
+"""The cassette's file of that scenario; see ``cassettes.naming``."""
+
+MODES = ("record", "replay", "record-missing")
+UNSURE = ("fail", "skip")
+NO_FOLDER = "off"
+
+
+class Settings(NamedTuple):
+    """What was configured, paths absolute.
+
+    ``found`` says that recordings are replayed because they are there. ``folder`` is the run
+    folder, None: a new one under ``.closecall/runs`` of ``root``; ``keeps`` False: none.
+    """
+
+    root: Path
+    embedder: str | None
+    calibrations: tuple[Path, ...]
+    guards: str | None
+    unsure: str
+    mode: str | None
+    cassettes: Path
+    found: bool
+    folder: Path | None
+    keeps: bool
+
+    def told(self) -> list[str]:
+        """Return the lines of the report's header."""
+        if self.mode is None:
+            return []
+        place = self.cassettes / FILE
+        if self.found:
+            more = f"--closecall-record-missing {self.cassettes} adds to it"
+            return [f"closecall: replaying {place}, asking no provider; {more}"]
+        doing = {"record": "recording to", "replay": "replaying"}.get(
+            self.mode, "adding what is missing to"
+        )
+        return [f"closecall: {doing} {place}"]
+
+
+def add(parser: pytest.Parser) -> None:
+    """Add them to pytest's."""
+    group = parser.getgroup("closecall", "closecall: is this answer close enough?")
+    group.addoption(
+        "--closecall-embedder",
+        metavar="NAME",
+        help="Embedder of the assertions, as for closecall eval --embedder.",
+    )
+    group.addoption(
+        "--closecall-calibration",
+        metavar="FILE",
+        action="append",
+        help="Decide with this calibration wherever its metric is asked for without a cutoff; "
+        "repeatable, one a metric.",
+    )
+    for mode, what in (
+        ("record", "Ask the providers and record every answer in DIR."),
+        ("replay", "Take every answer from the recordings in DIR and ask nobody."),
+        ("record-missing", "Take what is recorded in DIR, and ask for and record the rest."),
+    ):
+        group.addoption(f"--closecall-{mode}", metavar="DIR", help=what)
+    group.addoption(
+        "--closecall-aef", metavar="DIR", help="Run folder of what was asserted (new or empty)."
+    )
+    group.addoption("--closecall-no-aef", action="store_true", help="Write no run folder.")
+    for name, default, what in (
+        ("embedder", "", "as --closecall-embedder"),
+        ("cassettes", CASSETTES, "folder of recordings; replayed wherever it holds some"),
+        ("guards", "", "what a guard that differs does, as closecall eval --guards"),
+        ("unsure", "fail", "what an unsure answer is: fail, or skip"),
+        ("aef", "", "run folders: off, for none"),
+    ):
+        parser.addini(f"closecall_{name}", f"closecall: {what}.", "string", default)
+    parser.addini(
+        "closecall_calibration", "closecall: calibration files, one a metric.", "paths", []
+    )
+
+
+def read(config: pytest.Config) -> Settings:
+    """Return what was configured; nothing but the folder of recordings is looked for.
+
+    Raises
+    ------
+    pytest.UsageError
+        Values that are not allowed, or not together.
+    """
+    here, root = config.invocation_params.dir, config.rootpath
+    typed = {mode: config.getoption(f"closecall_{mode.replace('-', '_')}") for mode in MODES}
+    given = [mode for mode, folder in typed.items() if folder is not None]
+    if len(given) > 1:
+        raise pytest.UsageError(
+            f"{', '.join(f'--closecall-{mode}' for mode in given)} exclude each other"
+        )
+    mode = given[0] if given else None
+    recording = mode is not None and mode != "replay"
+    if recording and config.getoption("dist", "no") != "no":
+        raise pytest.UsageError(
+            f"--closecall-{mode} takes one process: leave out -n, or give -n0; any number of "
+            "processes can replay"
+        )
+    cassettes = root / config.getini("closecall_cassettes") if mode is None else here / typed[mode]
+    found = mode is None and (cassettes / FILE).is_file()
+    folder = config.getoption("closecall_aef")
+    off = config.getoption("closecall_no_aef")
+    if folder is not None and off:
+        raise pytest.UsageError("--closecall-aef and --closecall-no-aef exclude each other")
+    files = config.getoption("closecall_calibration") or ()
+    calibrations = tuple(here / file for file in files) or tuple(
+        config.getini("closecall_calibration")
+    )
+    for file in calibrations:
+        if not file.is_file():
+            raise pytest.UsageError(f"closecall: there is no calibration file {file}")
+    return Settings(
+        root=root,
+        embedder=config.getoption("closecall_embedder")
+        or config.getini("closecall_embedder")
+        or None,
+        calibrations=calibrations,
+        guards=config.getini("closecall_guards") or None,
+        unsure=_one_of(config.getini("closecall_unsure"), "closecall_unsure", UNSURE),
+        mode="replay" if found else mode,
+        cassettes=cassettes,
+        found=found,
+        folder=None if folder is None else here / folder,
+        keeps=folder is not None
+        or not (off or _one_of(config.getini("closecall_aef"), "closecall_aef", ("", NO_FOLDER))),
+    )
+
+
+def _one_of(value: str, name: str, allowed: tuple[str, ...]) -> str:
+    if value.strip() in allowed:
+        return value.strip()
+    shown = ", ".join(one for one in allowed if one)
+    raise pytest.UsageError(f"{name} = {value!r}: it may be {shown}")

@@ -1,0 +1,206 @@
+"""What belongs to one pytest run: its session, what was measured, and what became of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from closecall.pytest_plugin.options import SCENARIO, Settings
+
+if TYPE_CHECKING:
+    import pytest
+
+    from closecall.asserting.session import Record, Session
+    from closecall.cassettes import Cassette
+    from closecall.pytest_plugin.marked import Table
+    from closecall.pytest_plugin.records import Line, Parts
+    from closecall.runs.record import Run
+
+HIDDEN = "_closecall_case"
+"""The parameter that carries a test's case."""
+
+RECORDS = "closecall_records"
+"""The attribute of a test's report, and the member of what workers get and give."""
+
+ERRED = "closecall_erred"
+"""The attribute of a report of an assertion that could not be measured."""
+
+_ASSERTED = "__closecall_asserted__"
+
+
+def item_params(item: pytest.Item) -> Any:
+    """Return the parameters of a test, empty where it has none."""
+    callspec = getattr(item, "callspec", None)
+    return {} if callspec is None else callspec.params
+
+
+class State:
+    """One pytest run, in the process that controls it or in a worker of pytest-xdist."""
+
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        self.config = config
+        self.settings = settings
+        self.tables: dict[Any, Table] = {}
+        self.notes: list[str] = []
+        self.raised: BaseException | None = None
+        self.opener = lambda: self.session
+        self._session: Session | None = None
+        self._pending: list[Record] = []
+        self._parts: Parts | None = None
+        self._told: dict[str, Any] = {}
+        self._lines: dict[str, list[Line]] = {}
+        self._runs: list[Run] = []
+        self._agreement: str | None = None
+        self._active = False
+
+    @property
+    def session(self) -> Session:
+        """What assertions share in this process, made at the first use."""
+        if self._session is None:
+            from closecall.asserting.session import Session
+            from closecall.errors import ClosecallError
+
+            self.activate()
+            try:
+                self._session = self._made(Session)
+            except ClosecallError as error:
+                setattr(error, _ASSERTED, True)
+                raise
+        return self._session
+
+    def _made(self, make: type[Session]) -> Session:
+        settings = self.settings
+        return make(
+            embedder=settings.embedder,
+            calibrations=list(settings.calibrations) or None,
+            guards=settings.guards,
+            open_cassette=None if settings.mode is None else self._cassette,
+            unsure="skip" if settings.unsure == "skip" else "fail",
+            record_hint=f"With pytest: --closecall-record-missing {settings.cassettes}",
+            on_record=self._pending.append,
+            on_notice=self.note,
+        )
+
+    @property
+    def is_worker(self) -> bool:
+        """Whether this is a process of pytest-xdist."""
+        return hasattr(self.config, "workerinput")
+
+    @property
+    def shared(self) -> Path | None:
+        """The folder in which workers agree, None where there are none or it is elsewhere."""
+        given = getattr(self.config, "workerinput", {}).get(RECORDS)
+        place = None if given is None else Path(given)
+        return place if place is not None and place.is_dir() else None
+
+    def activate(self) -> None:
+        """Look at each test from now on. A second call does nothing."""
+        if not self._active:
+            from closecall.pytest_plugin.running import Running
+
+            self._active = True
+            self.config.pluginmanager.register(Running(self), "closecall-running")
+
+    def control(self) -> None:
+        """Look after the workers of pytest-xdist, and take what they measured."""
+        from closecall.pytest_plugin.running import Workers
+
+        self.activate()
+        self.config.pluginmanager.register(Workers(self), "closecall-workers")
+
+    def note(self, text: str) -> None:
+        """Keep something to say at the end, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def hang_on(
+        self, item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
+    ) -> None:
+        """Hang what a test measured on its report, as text; tell an error from a failure."""
+        if call.excinfo is not None and getattr(call.excinfo.value, _ASSERTED, False):
+            setattr(report, ERRED, True)
+        if call.excinfo is not None and HIDDEN in item_params(item):
+            problem = call.excinfo.value
+            # A case is decided by no line of the test: its message alone says it all.
+            if problem is self.raised:
+                report.longrepr = call.excinfo.getrepr(style="value")
+        if self._pending:
+            from closecall.pytest_plugin.records import Parts
+
+            self._parts = self._parts or Parts()
+            setattr(report, RECORDS, self._parts.write(self._pending))
+            self._pending.clear()
+
+    def gather(self, report: Any) -> None:
+        """Take what a report brings, of a test that is tried again only the last try's."""
+        if report.when == "setup":
+            self._lines.pop(report.nodeid, None)
+        text = getattr(report, RECORDS, None)
+        if text is None:
+            return
+        from closecall.pytest_plugin.records import read
+
+        parts, lines = read(json.loads(text))
+        self._told.update(parts)
+        self._lines.setdefault(report.nodeid, []).extend(lines)
+
+    def finish(self) -> None:
+        """End the session of this process; write what was gathered, where that is here."""
+        if self._session is not None:
+            from closecall.errors import ClosecallError
+
+            try:
+                self._end()
+            except ClosecallError as error:
+                self.note(str(error))
+        if self.is_worker:
+            self.config.workeroutput[RECORDS] = self.notes  # type: ignore[attr-defined]
+        elif self._lines:
+            from closecall.pytest_plugin.folder import write_runs
+
+            self._runs, problem = write_runs(self._lines, self._told, self.settings)
+            if problem:
+                self.note(problem)
+
+    def summarize(self, reporter: pytest.TerminalReporter) -> None:
+        """Say what was measured, and the notes."""
+        if self._runs or self.notes:
+            from closecall.pytest_plugin.told import tell
+
+            tell(reporter, self._runs, self.notes)
+
+    def agreement(self) -> str:
+        """Return a folder for the workers to agree in, made at the first call."""
+        if self._agreement is None:
+            self._agreement = tempfile.mkdtemp(prefix="closecall-pytest-")
+        return self._agreement
+
+    def close(self) -> None:
+        """Let go of everything."""
+        if self._agreement is not None:
+            shutil.rmtree(self._agreement, ignore_errors=True)
+            self._agreement = None
+        if self._session is not None:
+            self._end()
+
+    def _end(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            tape = self.settings.mode if self.settings.mode != "replay" else None
+            cassette = session.cassette if tape else None
+            counts = None if cassette is None else cassette.counts
+            session.close()
+            if cassette is not None and counts is not None:
+                self.note(
+                    f"{cassette.path}: {counts.recorded:,} recorded, {counts.unchanged:,} "
+                    f"unchanged, {counts.replayed:,} replayed"
+                )
+
+    def _cassette(self) -> Cassette:
+        from closecall.cassettes import open_cassette
+
+        settings = self.settings
+        return open_cassette(settings.cassettes, settings.mode or "replay", scenario=SCENARIO)
