@@ -2,16 +2,24 @@
 
 import doctest
 import importlib
+import importlib.util
 import pkgutil
 
 import pytest
 
 import closecall
 
+HOSTED = {
+    f"closecall.integrations.{host}"
+    for host in ("deepeval", "inspect_ai", "ragas")
+    if importlib.util.find_spec(host) is None
+}
+"""Modules for a package that is not installed here."""
+
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(closecall.__path__, "closecall.")
-    if module.name != "closecall.__main__"
+    if module.name != "closecall.__main__" and module.name not in HOSTED
 )
 
 

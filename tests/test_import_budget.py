@@ -52,7 +52,7 @@ def test_a_whole_run_with_every_report_loads_no_framework_it_does_not_need(tmp_p
 import os
 os.chdir({str(tmp_path)!r})
 from closecall.cli import run
-for form in ("table", "json", "csv", "markdown", "junit"):
+for form in ("table", "json", "jsonl", "csv", "markdown", "junit", "html"):
     assert run(["eval", "c.jsonl", "--format", form, "-o", "report"]) == 0
 """
     assert loaded(code, NEVER) == []

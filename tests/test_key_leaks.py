@@ -58,7 +58,7 @@ def clean(text, where):
         assert part not in text, f"part of the key in {where}"
 
 
-FORMS = ("json", "markdown", "junit", "csv", "table")
+FORMS = ("json", "markdown", "junit", "csv", "table", "html", "jsonl")
 
 
 def test_a_failing_run_leaves_no_key_anywhere(trouble, when, provider, tmp_path):

@@ -91,7 +91,7 @@ def test_every_report_calls_an_uncalibrated_cutoff_uncalibrated(tmp_path, capsys
     # promptfoo/promptfoo#240
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.jsonl").write_text('{"response": "a", "reference": "a"}\n', encoding="utf-8")
-    for form in ("table", "json", "csv", "markdown", "junit"):
+    for form in ("table", "json", "jsonl", "csv", "markdown", "junit", "html"):
         assert command_line(["eval", "c.jsonl", "--no-aef", "-q", "--format", form]) == 0
         assert "default cutoff, not calibrated" in capsys.readouterr().out
 

@@ -26,6 +26,21 @@ def nothing(rest, *, window, threads):
     return object()
 
 
+def brief(case) -> bool:
+    """At most two words."""
+    if case.id == "2":
+        raise RuntimeError("no luck")
+    return len(case.response.split()) <= 2
+
+
+def broken(cutoff=None):
+    raise KeyError("somewhere")
+
+
+def no_metric(cutoff=None):
+    return object()
+
+
 class Length:
     """Shorter is better."""
 
@@ -60,6 +75,7 @@ def package(tmp_path, monkeypatch):
         "words = plugged_code:words\nnothing = plugged_code:nothing\n"
         "gone = plugged_code:missing\nminilm = plugged_code:nothing\nonnx = plugged_code:nothing\n"
         "[closecall.metrics]\nlength = plugged_code:Length\nbleu = plugged_code:Length\n"
+        "brief = plugged_code:brief\nbroken = plugged_code:broken\nodd = plugged_code:no_metric\n"
     )
     monkeypatch.syspath_prepend(str(place))
     yield place
@@ -130,6 +146,30 @@ def test_an_unknown_name_lists_those_of_packages_too(package):
         load_embedder("wordz")
     with pytest.raises(UnknownNameError, match=r"Metrics: .*, length"):
         load_metric("lenght")
+
+
+def test_a_function_is_a_metric_and_its_errors_cost_one_case(
+    package, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    rows = [{"id": str(n), "response": "word " * n} for n in (1, 2, 3)]
+    (tmp_path / "c.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = ["eval", "c.jsonl", "-m", "brief", "--no-aef", "-q", "--format", "json"]
+    assert command_line(asked) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert [row["state"] for row in told["results"]] == ["passed", "error", "failed"]
+    assert "RuntimeError: no luck" in told["results"][1]["error"]
+    assert command_line([*asked, "--cutoff", "brief=0"]) == 11
+    assert load_metric("brief").spec.description == "At most two words."
+    with pytest.raises(UsageError, match="brief has no option"):
+        load_metric("brief:most=3")
+
+
+def test_a_metric_that_cannot_be_made_is_no_bug_of_closecall(package):
+    with pytest.raises(ConfigurationError, match=r"broken of another package .*KeyError"):
+        load_metric("broken")
+    with pytest.raises(ConfigurationError, match="made a object, which is no metric"):
+        load_metric("odd")
 
 
 def test_a_plug_in_runs_in_evaluate(package):

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from closecall.embedders.base import CountingEmbedder, Embedder, PieceEmbedder, Pieces, TextKey
     from closecall.embedders.registry import load_embedder
     from closecall.errors import ClosecallError
+    from closecall.index.base import Hit, Index
+    from closecall.index.building import build_index, open_index
     from closecall.instrument import Instrument
     from closecall.metrics.base import BatchMetric, Metric, MetricSpec
     from closecall.metrics.embedding_similarity import EmbeddingSimilarity
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
     from closecall.records import Case, Label, Measured, Measurement, Role, State, Unmeasured
     from closecall.report.formats import save_report
     from closecall.runs.calibrate import calibrate
+    from closecall.runs.comparing.compare import compare_runs
+    from closecall.runs.comparing.records import RunComparison
     from closecall.runs.evaluate import evaluate
     from closecall.runs.record import Run
     from closecall.runs.refresh import refresh
@@ -74,6 +78,8 @@ _HOMES = {
     ),
     "closecall.embedders.registry": ("load_embedder",),
     "closecall.errors": ("ClosecallError",),
+    "closecall.index.base": ("Hit", "Index"),
+    "closecall.index.building": ("build_index", "open_index"),
     "closecall.instrument": ("Instrument",),
     "closecall.metrics.base": ("BatchMetric", "Metric", "MetricSpec"),
     "closecall.metrics.embedding_similarity": ("EmbeddingSimilarity",),
@@ -97,6 +103,8 @@ _HOMES = {
     ),
     "closecall.report.formats": ("save_report",),
     "closecall.runs.calibrate": ("calibrate",),
+    "closecall.runs.comparing.compare": ("compare_runs",),
+    "closecall.runs.comparing.records": ("RunComparison",),
     "closecall.runs.evaluate": ("evaluate",),
     "closecall.runs.record": ("Run",),
     "closecall.runs.refresh": ("refresh",),
@@ -131,6 +139,8 @@ __all__ = [
     "EmbeddingSimilarity",
     "Goal",
     "GuardPolicy",
+    "Hit",
+    "Index",
     "Instrument",
     "Label",
     "Measured",
@@ -145,6 +155,7 @@ __all__ = [
     "ResponseContextSimilarity",
     "Role",
     "Run",
+    "RunComparison",
     "ScoreNormalizer",
     "SemanticSimilarity",
     "State",
@@ -152,8 +163,10 @@ __all__ = [
     "TextKey",
     "Unmeasured",
     "__version__",
+    "build_index",
     "calibrate",
     "cases_from",
+    "compare_runs",
     "cosine_similarity",
     "dot_product",
     "euclidean_distance",
@@ -164,6 +177,7 @@ __all__ = [
     "load_run",
     "manhattan_distance",
     "open_dataset",
+    "open_index",
     "refresh",
     "resume",
     "save_calibration",

@@ -7,6 +7,7 @@
     ├── ConfigurationError                      exit 3   something needed is missing or incomplete
     │   ├── UnknownNameError (LookupError)               no embedder or metric of that name
     │   ├── MissingExtraError (ImportError)              an optional dependency is not installed
+    │   ├── MissingPriceError                            a budget of money needs a model's price
     │   ├── ReplayMissError (LookupError)   exit 5       a replay lacks what it was asked for
     │   └── ModelError                                   a model folder cannot be used
     │       ├── ModelIntegrityError                      its bytes are not the bytes recorded
@@ -16,12 +17,15 @@
     │   ├── RunFolderError                               a run folder cannot be read or resumed
     │   ├── CalibrationFileError                         a calibration file cannot be used
     │   ├── CassetteError                                a recording cannot be read or written
+    │   ├── IndexFolderError                             an index cannot be read or written
     │   └── VectorError                                  arrays that cannot be compared
     │       ├── ShapeError                               shapes do not fit
     │       ├── ZeroVectorError                          cosine of a zero vector
     │       └── NonFiniteError                           NaN or infinity
-    ├── InstrumentMismatchError                 exit 6   a calibration belongs to something else
+    ├── InstrumentMismatchError                 exit 6   made with something else than what is used
     ├── NoCutoffError                           exit 7   no cutoff keeps what was asked of it
+    ├── BudgetError                             exit 8   what a run may spend is spent
+    ├── NotComparableError                      exit 13  two runs did not measure the same thing
     └── EmbeddingError (RuntimeError)           exit 3   an embedder failed on some texts
         └── TextTooLongError                             longer than the window, policy "error"
 
@@ -65,6 +69,10 @@ class MissingExtraError(ConfigurationError, ImportError):
             f"{what} needs {' and '.join(modules)}, which this environment lacks. "
             f"Install with: pip install 'closecall[{extra}]'"
         )
+
+
+class MissingPriceError(ConfigurationError):
+    """What may be spent is money, and a model has no price; the message says where to add it."""
 
 
 class ReplayMissError(ConfigurationError, LookupError):
@@ -148,6 +156,10 @@ class CassetteError(DataError):
     """A recording cannot be read, was edited, is being written by another, or cannot be kept."""
 
 
+class IndexFolderError(DataError):
+    """An index folder cannot be read, was damaged, is of another version, or is being written."""
+
+
 class VectorError(DataError):
     """Arrays that cannot be compared."""
 
@@ -165,7 +177,7 @@ class NonFiniteError(VectorError):
 
 
 class InstrumentMismatchError(ClosecallError):
-    """A cutoff was fitted with another embedder, metric or version than the one in use."""
+    """A cutoff was fitted, or an index built, with another embedder, metric or version."""
 
     exit_code = 6
 
@@ -174,6 +186,33 @@ class NoCutoffError(ClosecallError):
     """No cutoff keeps what was asked; the message says why and how many labels would do."""
 
     exit_code = 7
+
+
+class BudgetError(ClosecallError):
+    """A run has spent what it may; the message says how much, and what is measured so far.
+
+    ``results`` holds the cases that were measured (``CaseResult``), where no run folder does.
+    """
+
+    exit_code = 8
+
+    def __init__(self, message: str, results: Sequence[object] = ()) -> None:
+        super().__init__(message)
+        self.results = tuple(results)
+
+
+class NotComparableError(ClosecallError):
+    """Two runs did not measure the same thing, or that they did cannot be shown.
+
+    ``axes`` names what differs, one word an axis (``embedder``, ``cases``, ``version``, ...); the
+    message has the values on both sides and what to type.
+    """
+
+    exit_code = 13
+
+    def __init__(self, message: str, axes: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.axes = tuple(axes)
 
 
 class EmbeddingError(ClosecallError, RuntimeError):

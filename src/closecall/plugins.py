@@ -8,6 +8,8 @@ A package names them in its ``pyproject.toml``::
     [project.entry-points."closecall.metrics"]
     my_metric = "my_package:MyMetric"
 
+A metric may be a class, or a function ``(case) -> bool | float | Measurement``.
+
 They are looked up only where a name is none of closecall's own, so nothing of them is imported,
 or even searched for, by anybody who does not ask for them.
 """

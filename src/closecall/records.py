@@ -139,7 +139,11 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unmeasured(msgspec.Struct, frozen=True):
-    """The typed absence of a number: a state and the reason for it."""
+    """The typed absence of a number: a state and the reason for it.
+
+    A reason's first line says what happened, in words that are the same for every case of it, by
+    which it is counted; further lines say what differs from case to case.
+    """
 
     reason: str
     state: State = State.NOT_MEASURED
@@ -149,6 +153,11 @@ class Unmeasured(msgspec.Struct, frozen=True):
             raise ValueError(f"{self.state} is not an absence")
         if not self.reason.strip():
             raise ValueError("an absence needs a reason")
+
+    @property
+    def cause(self) -> str:
+        """The first line of the reason: the same for every case that this happened to."""
+        return self.reason.strip().partition("\n")[0].rstrip()
 
 
 Measurement = Measured | Unmeasured

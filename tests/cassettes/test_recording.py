@@ -417,7 +417,9 @@ def test_equal_requests_of_one_call_are_asked_once(folder):
         model = Chat()
         replies = cassette.chat(lambda: model).complete([REQUESTS[0], REQUESTS[1], REQUESTS[0]])
     assert len(model.asked) == 2
-    assert replies[0] == replies[2] != replies[1]
+    assert replies[0].content == replies[2].content != replies[1].content
+    assert replies[0].usage == replies[2].usage
+    assert replies[2].latency_ms == 0, "it was not sent a second time"
 
 
 # --- local models --------------------------------------------------------------------------------
@@ -546,3 +548,19 @@ def test_canonical_text_is_what_is_kept(folder):
     record(folder, ["a\r\nb"])
     (entry,) = (read_line(line) for line in lines(folder) if b'"embedding:' in line[:20])
     assert entry.request["text"] == canonical_text("a\r\nb") == "a\nb"
+
+
+def test_a_recording_that_goes_on_asks_only_for_what_it_has_not_recorded_yet(folder):
+    evening = MORNING + dt.timedelta(hours=9)
+    record(folder, requests=REQUESTS)
+    record(folder, requests=REQUESTS[:1], now=evening, reply=lambda request: "Anew.")
+    began = evening.replace(microsecond=999)
+    made = record(
+        folder, requests=REQUESTS, now=evening + dt.timedelta(seconds=5), since=began,
+        reply=lambda request: "Once more.",
+    )  # fmt: skip
+    # What the morning recorded is another recording's.
+    assert made.chat.asked == REQUESTS[1:]
+    with replay(folder) as cassette:
+        replies = cassette.chat(never, CHAT).complete(REQUESTS)
+    assert [one.content for one in replies] == ["Anew.", "Once more."]

@@ -42,7 +42,10 @@ def test_no_shell_need_be_installed_to_print_its_script(process):
                 "parity",
             },
         ),
-        ("closecall eval --format ", {"table", "json", "csv", "markdown", "junit"}),
+        (
+            "closecall eval --format ",
+            {"table", "json", "jsonl", "csv", "markdown", "junit", "html"},
+        ),
         ("closecall eval --res", {"--resume"}),
     ],
 )

@@ -34,6 +34,7 @@ def test_as_json(cli):
         "vector cache",
         "model store",
         "run folders",
+        "runtimes",
     ]
     assert all(check["ok"] for check in found.values())
 
@@ -105,7 +106,7 @@ def test_every_package_the_installation_needs_is_listed(cli):
     assert len(needed) > 5
     said = cli("doctor")
     for requirement in needed:
-        assert re.search(rf"\b{re.match(r'[a-z]+', requirement)[0]} \d", said.out), requirement
+        assert re.search(rf"\b{re.match(r'[a-z0-9-]+', requirement)[0]} \d", said.out), requirement
 
 
 def test_a_folder_that_may_not_be_looked_into_is_found(unprivileged, tmp_path):

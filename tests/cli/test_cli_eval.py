@@ -101,7 +101,7 @@ def test_cutoffs_by_metric(cli, write, failing):
         (("--map", "response"), "--map takes FIELD=COLUMN"),
         (("--map", "reply=response"), "reply"),
         (("-o", "report.pdf"), "no format for this suffix"),
-        (("--format", "html"), "'table', 'json', 'csv', 'markdown', 'junit'"),
+        (("--format", "pdf"), "'table', 'json', 'jsonl', 'csv', 'markdown', 'junit', 'html'"),
         (("--aef", "x", "--no-aef"), "--aef and --no-aef exclude each other"),
         (("--cache-dir", "x", "--no-cache"), "--cache-dir and --no-cache exclude each other"),
         (("--threads", "0"), "0 is not in the range"),
@@ -189,7 +189,7 @@ def test_texts_can_be_kept_out_of_the_run_folder_and_every_report_still_renders(
         "context": ["a", "b"],
     }
     path = write(passing, case)
-    for form in ("table", "json", "csv", "markdown", "junit"):
+    for form in ("table", "json", "jsonl", "csv", "markdown", "junit", "html"):
         said = cli(
             "eval", path, "--no-content", "--aef", form, "--format", form,
             "-m", "embed_answer_similarity,embed_response_context",
@@ -449,9 +449,11 @@ def test_rows_left_out_and_cases_not_measured_are_named_everywhere(cli, tmp_path
     (problem,) = cli(*skip, "--format", "json").json["badRows"]
     assert problem.startswith("cases.jsonl:2: response")
     suites = ET.fromstring(cli(*skip, "--format", "junit").out)  # noqa: S314
-    assert (suites.get("tests"), suites.get("errors"), suites.get("skipped")) == ("3", "1", "1")
-    (error,) = suites.iter("error")
-    assert error.get("message").startswith("cases.jsonl:2: response")
+    assert (suites.get("tests"), suites.get("errors")) == ("4", "2")
+    assert suites.find("testsuite").get("skipped") == "1"
+    row, blank = suites.iter("error")
+    assert row.get("message").startswith("cases.jsonl:2: response")
+    assert blank.get("message") == "1 of 2 not measured: the case's response is blank (1)"
 
 
 def test_words_the_model_does_not_know_are_counted(cli, tmp_path):

@@ -76,7 +76,7 @@ def test_version(cli):
         (("scroe",), "Did you mean 'score'?"),
         (
             ("nonsense",),
-            "Commands: score, eval, calibrate, stress, check-gates, plan, compare-cutoffs, compare-models, runs, verify, demo, metrics, models, cache, cassette, doctor, completion",
+            f"Commands: {', '.join(COMMANDS)}.",
         ),
         (("score", "one"), "Missing argument 'TEXT_B'"),
         (("score", "a", "b", "--cutof", "3"), "Did you mean '--cutoff'?"),
@@ -160,7 +160,7 @@ def test_output_in_a_narrow_encoding_is_escaped_and_never_a_crash(process, write
     case = {"id": "köln", "response": "Grüße 日本 🎈", "reference": "Grüße 日本 🎈"}
     path = write(case)
     env = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    for form in ("table", "csv", "markdown", "junit", "json"):
+    for form in ("table", "csv", "markdown", "junit", "html", "jsonl", "json"):
         said = process("eval", path, "--no-aef", "--format", form, env=env)
         assert said.returncode == 0, said.stderr
         assert said.stdout.isascii()

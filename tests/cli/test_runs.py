@@ -90,8 +90,11 @@ def test_what_is_no_run_is_passed_over_and_what_is_broken_is_told(cli, kept):
     assert "notes" not in said.out
     assert "UNREADABLE" in said.out
     assert "run.json" in said.out
-    assert cli("runs", "prune", "--keep", "0", "--yes").code == 0
+    pruned = cli("runs", "prune", "--keep", "0", "--yes")
+    assert pruned.code == 0
     assert names() == ["broken", "file.txt", "notes"]
+    assert "broken is left alone: " in pruned.err
+    assert "run.json" in pruned.err
 
 
 def test_a_run_is_shown_by_folder_id_or_the_start_of_it(cli, kept):

@@ -332,3 +332,9 @@ def test_renamed_ids_are_named(write):
 def test_columns_that_were_not_read_are_named_when_a_field_is_missing(write, row, said):
     dataset = open_dataset(write("a.jsonl", lines(row)))
     assert said in dataset.reading[0]
+
+
+def test_what_a_metric_reads_of_a_case_is_not_called_unread(write):
+    row = {"input": "q", "output": "r", "expected_facts": ["x"], "Forbidden text": "y"}
+    reading = open_dataset(write("a.jsonl", lines(row))).reading[0]
+    assert reading.endswith("no column is the reference or context")

@@ -13,6 +13,7 @@ LOADED = {
     "samples/evaluate_test_data.jsonl": 3,
     "datasets/hf_doc_qa_eval.csv": 66,
     "datasets/booksql_sample.csv": 99,
+    "chat_sample_data.jsonl": 2,
 }
 REFUSED = {
     "eval-groundedness/data.jsonl": "--map response=answer",
@@ -21,7 +22,6 @@ REFUSED = {
     "chat-basic/data.jsonl": "is empty",
     "eval-checklist/data.jsonl": "--map response=answer",
     "monitoring_dataset.jsonl": "--map context=context",
-    "chat_sample_data.jsonl": "--map response=messages.-1.content",
     "invalid_evaluate_test_data.jsonl": "invalid_evaluate_test_data.jsonl:1: not valid JSON",
     "colors.csv": "`id_text`",
     "colors.tsv": "`id_text`",

@@ -139,7 +139,7 @@ def test_the_run_folder_keeps_itself_out_of_version_control(home, capsys):
     capsys.readouterr()
 
 
-@pytest.mark.parametrize("form", ["table", "json", "csv", "markdown", "junit"])
+@pytest.mark.parametrize("form", ["table", "json", "jsonl", "csv", "markdown", "junit", "html"])
 @pytest.mark.parametrize("content", [[], ["--no-content"]])
 def test_every_report_can_be_made_with_and_without_kept_texts(home, capsys, form, content):
     cases = write_cases(home / "cases.jsonl", 100)

@@ -13,7 +13,7 @@ from closecall.calibration.groups import rate_of_groups
 from closecall.errors import UsageError
 from closecall.gates.evaluate import MAX_GATES, GateKeeper, evaluate_gates, gates_exit
 from closecall.gates.parsing import parse_gate
-from closecall.gates.results import GateState
+from closecall.runs.gate_results import GateState
 from closecall.runs.stored import load_run
 
 PASSED, FAILED, OPEN, ABSENT = (

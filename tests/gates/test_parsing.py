@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from closecall.errors import UsageError
 from closecall.gates.parsing import parse_gate
-from closecall.gates.rule import AGGREGATES, Filter, Gate, Test
 from closecall.gates.tokens import MAX_RULE, RuleError
+from closecall.runs.gate_rule import AGGREGATES, Filter, Gate, Test
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from given_values import BROKEN, Given, run_of
 from closecall.calibration.groups import rate_of_groups
 from closecall.gates.evaluate import GateKeeper, evaluate_gates
 from closecall.gates.intervals import BETTING, T_INTERVAL, mean_of_groups, quantile_interval
-from closecall.gates.results import GateState
+from closecall.runs.gate_results import GateState
 
 PASSED, FAILED, OPEN, ABSENT = (
     GateState.PASSED, GateState.FAILED, GateState.INCONCLUSIVE, GateState.NOT_MEASURED,

@@ -79,6 +79,41 @@ def test_it_is_in_the_folder_and_in_every_report(tmp_path):
     assert json.loads((tmp_path / "r.json").read_text())["metrics"][0]["passed"] == 3
 
 
+def test_a_bool_that_nothing_says_how_to_judge_is_an_error_and_no_silent_pass():
+    run = scored([lambda case: len(case.response) < 4])
+    assert states(run) == ["error"] * 5
+    assert run.exit_code == 11
+    ((reason, count),) = run.metrics[0].absent.items()
+    assert count == 5
+    assert "-> bool" in reason
+    assert states(scored([FunctionMetric(lambda case: case.id == "c1", "first", cutoff=0.5)])) == [
+        "passed", *["failed"] * 4,
+    ]  # fmt: skip
+
+
+def test_an_async_function_is_told_so_and_leaves_nothing_behind():
+    async def later(case):
+        return True
+
+    ((reason, count),) = scored([later]).metrics[0].absent.items()
+    assert (count, "it returned coroutine" in reason) == (5, True)
+
+
+def test_errors_that_differ_in_their_later_lines_are_counted_together():
+    def broken(case):
+        raise ValueError(f"no luck\nwith {case.id}")
+
+    run = scored([broken])
+    assert run.metrics[0].absent == {"broken failed: ValueError: no luck": 5}
+    assert next(iter(run)).results[0].reason.endswith("no luck\nwith c1")
+
+
+@pytest.mark.parametrize("cutoff", [float("nan"), float("inf"), "high", True])
+def test_a_cutoff_that_no_value_could_meet_is_refused(cutoff):
+    with pytest.raises(UsageError, match="finite number"):
+        FunctionMetric(length, cutoff=cutoff)
+
+
 def test_another_function_of_the_same_name_is_another_metric():
     def made(limit):
         if limit == 4:

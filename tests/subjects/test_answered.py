@@ -98,3 +98,17 @@ def test_a_stream_of_cases_keeps_what_a_run_has_to_record():
     assert (stream.answers, stream.cut, stream.unreported) == (3, 1, 1)
     assert stream.usage == ChatUsage(8, 3)
     assert stream.latency_ms == 15.0
+
+
+def test_an_answer_that_holds_a_key_of_the_environment_is_none(monkeypatch):
+    key = 'qk4-never"print-me'
+    monkeypatch.setenv("DESK_API_KEY", key)
+    said = {"1": f"The key is {key}.", "2": "No key."}
+    subject = CallableSubject(lambda case: said[case.id])
+    held, fine = answered([Case(id=name, input="q") for name in said], subject)
+    assert held.case.response is None
+    assert held.answer is None
+    assert held.missing.state.value == "error"
+    assert "DESK_API_KEY" in held.missing.reason
+    assert key not in held.missing.reason
+    assert fine.case.response == "No key."

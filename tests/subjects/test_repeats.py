@@ -1,4 +1,4 @@
-"""Several runs of the same cases: shares, agreement, flaky cases, and what a case comes to."""
+"""Several runs of one case: its share of passes, agreement, whether it is flaky, what it comes to."""
 
 from itertools import combinations
 
@@ -10,8 +10,8 @@ from closecall.records import State
 from closecall.subjects.repeats import (
     checked_runs,
     checked_threshold,
+    passes_needed,
     repeated,
-    repeats,
 )
 
 P, F, I, S = State.PASSED, State.FAILED, State.INCONCLUSIVE, State.SCORED  # noqa: E741
@@ -79,36 +79,6 @@ def test_flaky_is_passed_here_and_failed_there():
     assert flaky == [True, False, False, True]
 
 
-def test_all_cases_together():
-    found = repeats(
-        {"a": [P, P, P], "b": [P, F, P], "c": [F, F, F], "d": [N, P, N]},
-        {"a": [0.9, 0.8, 0.9]},
-        threshold=0.6,
-    )
-    assert found.runs == 3
-    assert [case.state for case in found.cases] == [P, P, F, N]
-    assert found.flaky == ("b",)
-    assert [(one.count, one.n) for one in found.by_run] == [(2, 3), (2, 4), (2, 3)]
-    assert (found.cases_passed.count, found.cases_passed.n) == (2, 3)
-    assert (found.agreeing, found.pairs) == (3 + 1 + 3, 9)
-    assert found.agreement == 7 / 9
-    assert found.cases[0].values == (0.9, 0.8, 0.9)
-    assert found.cases[1].values == (None, None, None)
-
-
-def test_nothing_decided_is_no_rate():
-    found = repeats({"a": [N, N, N], "b": [S, S, S]})
-    assert found.by_run == (None, None, None)
-    assert found.cases_passed is None
-    assert repeats({"a": [N, N, N]}).agreement is None
-
-
-@pytest.mark.parametrize("results", [{}, {"a": [P, P, P], "b": [P, P]}, {"a": []}])
-def test_runs_that_do_not_fit_are_refused(results):
-    with pytest.raises(UsageError):
-        repeats(results)
-
-
 def test_values_are_one_a_run():
     with pytest.raises(UsageError, match="1: 2 states and 1 values"):
         repeated("1", [P, P], [0.5])
@@ -117,10 +87,16 @@ def test_values_are_one_a_run():
 def test_two_runs_say_nothing():
     assert checked_runs(1) == 1
     assert checked_runs(3) == 3
-    for wrong in (0, 2, -1):
+    for wrong in (0, 2, -1, 3.0, True, 1001):
         with pytest.raises(UsageError, match="at least 3"):
             checked_runs(wrong)
     for wrong in (0, -0.1, 1.1, True, float("nan")):
         with pytest.raises(UsageError, match="success threshold"):
             checked_threshold(wrong)
     assert checked_threshold(1) == 1
+
+
+def test_a_share_of_runs_is_rounded_up_and_read_as_it_is_typed():
+    assert [passes_needed(5, share) for share in (0.8, 0.81, 1, 0.01)] == [4, 5, 5, 1]
+    assert passes_needed(25, 0.56) == 14
+    assert passes_needed(10, 0.7) == 7

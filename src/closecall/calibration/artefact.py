@@ -31,8 +31,11 @@ from closecall.metrics.base import MetricSpec
 SCHEMA = "closecall-calibration/1"
 
 
-class MetricFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The metric whose values the cutoff is compared with."""
+class MetricFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The metric whose values the cutoff is compared with.
+
+    ``judges`` names the chat models that gave them, as ``--judge-model`` takes them.
+    """
 
     id: str
     name: str
@@ -40,6 +43,7 @@ class MetricFacts(msgspec.Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...]
     low: float | None
     high: float | None
+    judges: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, spec: MetricSpec) -> MetricFacts:

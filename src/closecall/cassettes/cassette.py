@@ -74,6 +74,7 @@ class Cassette:
         ttl: float | None,
         local: bool,
         secrets: Secrets,
+        since: dt.datetime | None,
         now: Callable[[], dt.datetime],
     ) -> None:
         self.mode = mode
@@ -82,11 +83,13 @@ class Cassette:
         self.tape = tape
         self._ttl = ttl
         self._secrets = secrets
+        self._since = None if since is None else since.replace(microsecond=0)
         self._now = now
         self._lock = threading.RLock()
         self._counts = Counts()
         self._missed: dict[str, str] = {}
         self._asked: set[str] = set()
+        self._taken: set[str] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -158,16 +161,21 @@ class Cassette:
         return choose(self.tape, of, _without_key(spec), window)
 
     def find(self, kind: Kind, digest: str, request: dict[str, JSON]) -> Entry | None:
-        """Return what is recorded of a request in canonical form; None: it has to be asked."""
+        """Return what is recorded of a request in canonical form; None: it has to be asked.
+
+        A whole recording asks each request once: a second reply would take the place of the
+        first, and a replay would say what the recorded run did not. That holds for one that was
+        interrupted and goes on as well.
+        """
         key = key_of(kind, digest, request)
         with self._lock:
             self._asked.add(key)
-            if self.mode is Mode.RECORD:
-                return None
             entry = self.tape.get(key)
             if entry is None or self._expired(entry):
                 return None
-            self._count(replayed=1)
+            if self.mode is Mode.RECORD and key not in self._taken and not self._ours(entry):
+                return None
+            self._count(**{"unchanged" if self.mode is Mode.RECORD else "replayed": 1})
             return entry
 
     def require_no_secret(self, kind: Kind, request: dict[str, JSON]) -> None:
@@ -210,6 +218,7 @@ class Cassette:
             spelt([entry.name, entry.request, reply]), f"a reply of the {_WHO[asked.kind]}"
         )
         with self._lock:
+            self._taken.add(entry.key)
             self._introduce(asked, spec)
             before = self.tape.get(entry.key)
             if (
@@ -307,6 +316,12 @@ class Cassette:
             ):
                 names = tuple(name for name in other.names if name != called)
                 self.tape.put(msgspec.structs.replace(other, names=names))
+
+    def _ours(self, entry: Entry) -> bool:
+        """Return whether the recording that is gone on with has made an entry."""
+        if self._since is None:
+            return False
+        return recorded_at(entry, self.tape.place(entry.key)) >= self._since
 
     def _expired(self, entry: Entry) -> bool:
         if self._ttl is None:

@@ -13,6 +13,8 @@ from closecall.cassettes.entries import Entry, Identified
 from closecall.cassettes.nearest import Asked
 from closecall.cassettes.spelling import canonical, spelt
 from closecall.chat.base import ChatFailure, ChatIdentity, ChatModel, ChatReply, ChatRequest
+from closecall.chat.metering import MeteredChat, is_replayed, used_of
+from closecall.embedders.metering import OPEN, Gate
 from closecall.errors import CassetteError, ConfigurationError, ReplayMissError
 from closecall.records import JSON, is_whole_text
 
@@ -98,8 +100,16 @@ class ReplayChat:
 
         The cassette notes what was missing: see ``Cassette.missing``.
         """
+        return self.complete_gated(requests, OPEN)
+
+    def complete_gated(
+        self, requests: Sequence[ChatRequest], gate: Gate
+    ) -> list[ChatReply | ChatFailure]:
+        """As ``complete``; the gate counts what is replayed."""
         with stopping():
-            return [self._one(_asked(self._identity, request)) for request in requests]
+            replies = [self._one(_asked(self._identity, request)) for request in requests]
+        _count_replayed(replies, gate)
+        return replies
 
     def _one(self, asked: Asked) -> ChatReply | ChatFailure:
         entry = self._cassette.find(asked.kind, asked.digest, asked.request)
@@ -156,10 +166,20 @@ class RecordingChat:
             As the model behind; a request or reply holds a key, so that it cannot be recorded; or
             the model is no longer the one recorded.
         """
-        with stopping():
-            return self._complete(requests)
+        return self.complete_gated(requests, OPEN)
 
-    def _complete(self, requests: Sequence[ChatRequest]) -> list[ChatReply | ChatFailure]:
+    def complete_gated(
+        self, requests: Sequence[ChatRequest], gate: Gate
+    ) -> list[ChatReply | ChatFailure]:
+        """As ``complete``; only what is asked of the model behind passes the gate."""
+        with stopping():
+            replies = self._complete(requests, gate)
+        _count_replayed(replies, gate)
+        return replies
+
+    def _complete(
+        self, requests: Sequence[ChatRequest], gate: Gate
+    ) -> list[ChatReply | ChatFailure]:
         every = [_asked(self._identity, request) for request in requests]
         names = [spelt(asked.request) for asked in every]
         done: dict[str, ChatReply | ChatFailure] = {}
@@ -177,10 +197,15 @@ class RecordingChat:
             self._cassette.require_no_secret(asked.kind, asked.request)
             missing[name] = at
         if missing:
-            replies = self._live().complete([requests[at] for at in missing.values()])
+            live = MeteredChat(self._live(), gate)
+            replies = live.complete([requests[at] for at in missing.values()])
             for (name, at), reply in zip(missing.items(), replies, strict=True):
                 done[name] = self._kept(every[at], reply)
-        return [done[name] for name in names]
+        # The same request once more was not sent once more.
+        return [
+            _not_sent(done[name]) if name in missing and missing[name] != at else done[name]
+            for at, name in enumerate(names)
+        ]
 
     def _live(self) -> ChatModel:
         with self._lock:
@@ -219,6 +244,18 @@ def _asked(identity: ChatIdentity, request: ChatRequest) -> Asked:
         msgspec.to_builtins(identity),
         request_of(request),
     )
+
+
+def _count_replayed(replies: Sequence[ChatReply | ChatFailure], gate: Gate) -> None:
+    for reply in replies:
+        if is_replayed(reply):
+            gate.replayed(used_of(reply))
+
+
+def _not_sent(reply: ChatReply | ChatFailure) -> ChatReply | ChatFailure:
+    if isinstance(reply, ChatFailure):
+        return reply
+    return msgspec.structs.replace(reply, latency_ms=0.0)
 
 
 def _replayed(entry: Entry) -> ChatReply:

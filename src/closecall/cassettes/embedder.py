@@ -27,6 +27,7 @@ from closecall.embedders.base import (
     Vectors,
 )
 from closecall.embedders.checked import ONE_VECTOR_A_TEXT
+from closecall.embedders.metering import OPEN, Gate, GatedEmbedder
 from closecall.embedders.registry import chosen_name
 from closecall.errors import (
     CassetteError,
@@ -71,6 +72,10 @@ def recorded_embedder(
     if cassette.mode is Mode.REPLAY:
         raise _nobody(cassette, name)
     return RecordingEmbedder(cassette, lambda: live, spec=name)
+
+
+def _billed(instrument: Instrument) -> tuple[str, str] | None:
+    return (instrument.kind, instrument.model) if worth_recording(instrument) else None
 
 
 def _is_remote(name: str) -> bool:
@@ -118,6 +123,7 @@ class ReplayEmbedder(Awaitable):
     def __init__(self, cassette: Cassette, instrument: Instrument) -> None:
         self._cassette = cassette
         self._instrument = instrument
+        self._gate: Gate = OPEN
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._instrument.model!r})"
@@ -126,6 +132,15 @@ class ReplayEmbedder(Awaitable):
     def instrument(self) -> Instrument:
         """The identity of the embedder that was recorded."""
         return self._instrument
+
+    @property
+    def billed(self) -> tuple[str, str] | None:
+        """The provider and the model that was recorded; None of one on a machine of one's own."""
+        return _billed(self._instrument)
+
+    def gated_by(self, gate: Gate) -> None:
+        """Tell a gate of every text that is replayed from now on."""
+        self._gate = gate
 
     def embed(self, texts: Sequence[str], role: Role = Role.TEXT) -> Vectors:
         """Return one vector a text, in the order asked: float32, (n, d).
@@ -150,6 +165,8 @@ class ReplayEmbedder(Awaitable):
         if missing:
             said = [self._cassette.miss(wanted.asked(text)) for text in missing]
             raise miss_error(self._cassette.path, said[:SHOWN], len(missing))
+        for used in wanted.replayed():
+            self._gate.replayed(used)
         return wanted.counted()
 
     def embed_pieces(self, texts: Sequence[str], role: Role = Role.TEXT) -> list[Pieced]:
@@ -198,6 +215,7 @@ class RecordingEmbedder(Awaitable):
         self._spec = spec
         self._made: Embedder | None = None
         self._lock = threading.Lock()
+        self._gate: Gate = OPEN
         self._known = instrument
         self._instrument = self._live().instrument if instrument is None else instrument
 
@@ -208,6 +226,19 @@ class RecordingEmbedder(Awaitable):
     def instrument(self) -> Instrument:
         """The identity of the embedder behind."""
         return self._instrument
+
+    @property
+    def billed(self) -> tuple[str, str] | None:
+        """The provider and the model that prices go by; None where nobody charges."""
+        made = self._made
+        return made.billed if isinstance(made, GatedEmbedder) else _billed(self._instrument)
+
+    def gated_by(self, gate: Gate) -> None:
+        """Send what has to be asked for through a gate, and tell it of what is replayed."""
+        with self._lock:
+            self._gate = gate
+            if isinstance(self._made, GatedEmbedder):
+                self._made.gated_by(gate)
 
     @property
     def usage(self) -> Usage:
@@ -246,10 +277,13 @@ class RecordingEmbedder(Awaitable):
     def _counted(self, texts: Sequence[str], role: Role) -> Counted:
         wanted = Wanted(self._cassette, self._instrument, texts, role)
         missing = wanted.missing()
+        replayed = wanted.replayed()
         if missing:
             for text in missing:
                 self._cassette.require_no_secret("embedding", wanted.request(text))
             self._ask(missing, wanted)
+        for used in replayed:
+            self._gate.replayed(used)
         return wanted.counted()
 
     def embed_pieces(self, texts: Sequence[str], role: Role = Role.TEXT) -> Sequence[Pieced]:
@@ -269,6 +303,8 @@ class RecordingEmbedder(Awaitable):
         with self._lock:
             if self._made is None:
                 made = self._make()
+                if isinstance(made, GatedEmbedder) and self._gate is not OPEN:
+                    made.gated_by(self._gate)
                 self._require_same(made.instrument)
                 self._made = made
             return self._made

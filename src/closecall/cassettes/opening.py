@@ -24,6 +24,7 @@ def open_cassette(
     ttl: float | None = None,
     local: bool = False,
     secrets: Sequence[str] = (),
+    since: dt.datetime | None = None,
     now: Callable[[], dt.datetime] | None = None,
 ) -> Cassette:
     """Open the recordings of one scenario. Nothing is asked yet.
@@ -45,6 +46,9 @@ def open_cassette(
     secrets
         Values that must not be written, besides those of the environment's variables that hold
         keys.
+    since
+        With ``record``, when the recording began that is gone on with: what was recorded from that
+        second on is not asked again. None: it begins now.
     now
         The time, for tests.
 
@@ -73,5 +77,6 @@ def open_cassette(
         ttl=ttl,
         local=local,
         secrets=Secrets(others=secrets),
+        since=since,
         now=now or (lambda: dt.datetime.now(dt.UTC)),
     )

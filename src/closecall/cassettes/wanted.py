@@ -12,6 +12,7 @@ from closecall.cassettes.entries import Entry, VectorReply
 from closecall.cassettes.nearest import Asked
 from closecall.cassettes.vectors import read_vector
 from closecall.embedders.base import Counted, Vector
+from closecall.embedders.metering import Used
 from closecall.errors import CassetteError, EmbeddingError, TextTooLongError, UsageError
 from closecall.instrument import Instrument, canonical_text
 from closecall.records import JSON, Role, Tokens, is_whole_text
@@ -64,6 +65,11 @@ class Wanted:
             at = self.positions([text for text, said in long.items() if said == reason])
             raise TextTooLongError(f"texts[{at[0]}]: {reason}", at, reason=reason)
         return [text for text, entry in self.found.items() if entry is None]
+
+    def replayed(self) -> list[Used]:
+        """Return what each text took when it was recorded that did not have to be asked for."""
+        replies = [_reply(entry) for entry in self.found.values() if entry is not None]
+        return [Used(None if one.tokens is None else one.tokens.seen, 0) for one in replies]
 
     def positions(self, texts: Sequence[str]) -> tuple[int, ...]:
         """Return where these texts stand among those asked for."""

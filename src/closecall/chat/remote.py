@@ -10,8 +10,10 @@ import msgspec
 
 from closecall.chat.base import ChatFailure, ChatIdentity, ChatReply, ChatRequest
 from closecall.chat.body import Adjustments, body_of, unfit
-from closecall.chat.replies import read_reply
+from closecall.chat.metering import OVER_BUDGET, size_of
+from closecall.chat.replies import BadReply, read_reply
 from closecall.chat.side_by_side import side_by_side
+from closecall.embedders.metering import OPEN, Gate, Size, Used
 from closecall.embedders.remote.connection import Connection
 from closecall.embedders.remote.problems import Kind, Problem, cleaned
 from closecall.embedders.remote.providers import NO_KEY
@@ -116,16 +118,42 @@ class RemoteChat:
             No request can succeed: a key is refused, a model is missing, money is spent, no
             network is allowed, or the server was never reached at all.
         """
+        return self.complete_gated(requests, OPEN)
+
+    def complete_gated(
+        self, requests: Sequence[ChatRequest], gate: Gate
+    ) -> list[ChatReply | ChatFailure]:
+        """As ``complete``; each request enters the gate before it is sent, which counts it.
+
+        What a reply that cannot be used took counts too, where the server says it.
+        """
         stopped = threading.Event()
         return side_by_side(
-            lambda at: self._reply(requests[at], stopped), len(requests), self._in_flight, stopped
+            lambda at: self._gated(requests[at], gate, stopped),
+            len(requests),
+            self._in_flight,
+            stopped,
         )
 
-    def _reply(self, request: ChatRequest, stopped: threading.Event) -> ChatReply | ChatFailure:
-        """Return the reply to one request, sent again while that may help."""
+    def _gated(
+        self, request: ChatRequest, gate: Gate, stopped: threading.Event
+    ) -> ChatReply | ChatFailure:
+        """Return the reply to one request, or that the gate is closed."""
         why = unfit(request)
         if why:
             return ChatFailure(reason=why, kind="refused")
+        size = size_of(request)
+        if not gate.enter(size, stopped):
+            return OVER_BUDGET
+        try:
+            return self._reply(request, _Counter(gate, size), stopped)
+        finally:
+            gate.leave(size)
+
+    def _reply(
+        self, request: ChatRequest, counter: _Counter, stopped: threading.Event
+    ) -> ChatReply | ChatFailure:
+        """Return the reply to one request, sent again while that may help."""
         asked = _Asked(self._waiting.clock.now() + self._waiting.patience.deadline_s)
         while asked.attempt < self._waiting.patience.attempts and self._waiting.turn(
             asked.deadline, stopped
@@ -135,10 +163,13 @@ class RemoteChat:
             found = self._send(body, asked.deadline - began, stopped)
             self._reached |= isinstance(found, bytes) or found.status is not None
             if isinstance(found, bytes):
-                over = self._read(found, asked, began)
+                read = read_reply(found)
+                counter.count(read)
+                over = self._read(read, asked, began)
             elif self._adjustments.learn(found, sent):
                 continue
             else:
+                counter.count(found)
                 over = self._wait(found, asked, stopped)
             if over is not None:
                 return over
@@ -147,9 +178,10 @@ class RemoteChat:
             raise ConfigurationError(f"{self._identity.name}: {asked.last.reason}")
         return asked.last
 
-    def _read(self, body: bytes, asked: _Asked, began: float) -> ChatReply | ChatFailure | None:
+    def _read(
+        self, read: ChatReply | BadReply, asked: _Asked, began: float
+    ) -> ChatReply | ChatFailure | None:
         """Return what a request ends with; None: nothing can be read, and it is sent again."""
-        read = read_reply(body)
         if isinstance(read, ChatReply):
             took = round((self._waiting.clock.now() - began) * 1000, 3)
             return msgspec.structs.replace(self._without_key(read), latency_ms=took)
@@ -210,6 +242,21 @@ class RemoteChat:
             finish=hide(read.finish),
             model=cleaned(read.model, self._settings),
         )
+
+
+class _Counter:
+    """Counts what one request takes, each time it is sent."""
+
+    def __init__(self, gate: Gate, size: Size) -> None:
+        self._gate = gate
+        self._size = size
+
+    def count(self, got: ChatReply | BadReply | Problem) -> None:
+        """Count what came; what a server refuses takes nothing, and what is lost nobody knows."""
+        if not isinstance(got, Problem):
+            self._gate.spend(Used(*got.usage), self._size)
+        elif got.status is None:
+            self._gate.spend(Used(), self._size)
 
 
 class _Asked:

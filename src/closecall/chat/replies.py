@@ -19,10 +19,14 @@ _WORD = 40
 
 
 class BadReply(NamedTuple):
-    """Why a reply is of no use; ``filtered``: a content filter took it, which is no fault."""
+    """Why a reply is of no use; ``filtered``: a content filter took it, which is no fault.
+
+    ``usage`` is what it took all the same, where that can be read.
+    """
 
     reason: str
     filtered: bool = False
+    usage: ChatUsage = ChatUsage()
 
 
 def read_reply(body: bytes) -> ChatReply | BadReply:
@@ -45,6 +49,12 @@ def read_reply(body: bytes) -> ChatReply | BadReply:
         return BadReply("it sent JSON that is no reply to a chat")
     if found.get("error"):
         return BadReply("it reported an error in a reply that says success")
+    usage = _usage(found)
+    read = _chosen(found, usage)
+    return read._replace(usage=usage) if isinstance(read, BadReply) else read
+
+
+def _chosen(found: Mapping[str, Any], usage: ChatUsage) -> ChatReply | BadReply:
     choices = found.get("choices")
     if not isinstance(choices, list) or not choices:
         return BadReply("its reply has no choice in it")
@@ -52,11 +62,19 @@ def read_reply(body: bytes) -> ChatReply | BadReply:
     message = choice.get("message")
     if not isinstance(message, Mapping):
         return BadReply("its reply has no message")
-    return _read(found, message, _word(choice.get("finish_reason")) or "stop")
+    return _read(found, message, _word(choice.get("finish_reason")) or "stop", usage)
+
+
+def _usage(found: Mapping[str, Any]) -> ChatUsage:
+    usage = found.get("usage")
+    counted = usage if isinstance(usage, Mapping) else {}
+    return ChatUsage(
+        _count(counted.get("prompt_tokens")), _count(counted.get("completion_tokens"))
+    )
 
 
 def _read(
-    found: Mapping[str, Any], message: Mapping[str, Any], finish: str
+    found: Mapping[str, Any], message: Mapping[str, Any], finish: str, usage: ChatUsage
 ) -> ChatReply | BadReply:
     if finish == _FILTERED:
         return BadReply("the server's content filter stopped the reply", filtered=True)
@@ -73,17 +91,13 @@ def _read(
         content = ""
     if not all(map(is_whole_text, (content, *(call.arguments for call in calls)))):
         return BadReply("its reply holds half of a surrogate pair, which is not a character")
-    usage = found.get("usage")
-    counted = usage if isinstance(usage, Mapping) else {}
     model = found.get("model")
     return ChatReply(
         content=content,
         tool_calls=calls,
         finish=finish,
         model=model.strip() if isinstance(model, str) else "",
-        usage=ChatUsage(
-            _count(counted.get("prompt_tokens")), _count(counted.get("completion_tokens"))
-        ),
+        usage=usage,
     )
 
 

@@ -12,6 +12,7 @@ import os
 import sys
 from contextlib import nullcontext
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -27,14 +28,23 @@ COMMANDS = {
     "score": "Score one pair of texts.",
     "eval": "Score a file of cases and say which are close enough.",
     "calibrate": "Choose a cutoff from your labels, and say how wrong it is.",
+    "import": "Take over the case files of other evaluators.",
+    "audit": "Look for duplicates, leaks and bad labels in a file.",
     "stress": "Count which made-up wrong answers get through.",
+    "index": "Embed a corpus into a folder to search again and again.",
+    "search": "Show the passages nearest to a question.",
+    "retrieval": "Say how good a search is, beside a search by words.",
     "check-gates": "Say whether the gates would stop bad answers.",
     "plan": "Say how many labels a promise needs, and which come next.",
+    "label": "Accept or reject answers by single keys.",
     "compare-cutoffs": "Say which of two calibrations decides better.",
     "compare-models": "Say which of two embedders or metrics accepts more.",
+    "compare": "Say whether a run is worse than an earlier one.",
+    "report": "Show kept runs as one page to look at.",
     "runs": "List the runs kept, show one, remove old ones.",
     "verify": "Check a run folder from end to end.",
     "demo": "See it work on a packaged set of labelled answers.",
+    "plot": "Draw scores, errors or runs as SVG or PNG.",
     "metrics": "List the metrics, what they need and their cutoffs.",
     "models": "List, fetch, carry, add and verify local models.",
     "cache": "Look at the cache of vectors, prune or clear it.",
@@ -63,9 +73,8 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(
-            f"closecall.cli.{cmd_name.replace('-', '_')}"
-        ).command
+        module = cmd_name.replace("-", "_") + "_" * iskeyword(cmd_name)  # import_.py
+        command: click.Command = import_module(f"closecall.cli.{module}").command
         return command
 
     def invoke(self, ctx: click.Context) -> Any:

@@ -69,7 +69,6 @@ def write_batch(
         The column to put labels in, and the columns that the file of cases does not have: of a
         table, those that are not in its header.
     """
-    from closecall.atomic import whole_file
     from closecall.calibration.labels.label_facts import INCLUSION_PROBABILITY, SAMPLING
     from closecall.datasets._as_written import rows_as_written
 
@@ -90,22 +89,35 @@ def write_batch(
         row[INCLUSION_PROBABILITY] = pick.inclusion_probability
         if pick.stratum is not None:
             row[STRATUM] = pick.stratum
-        rows.append(_converted(row, case, layout, table=form in TABLES))
+        rows.append(converted(row, case, layout, table=form in TABLES))
+    return label, write_rows(rows, dataset.format, layout, output)
+
+
+def write_rows(
+    rows: list[dict[str, Any]], source: str, layout: Layout, output: Path
+) -> tuple[str, ...]:
+    """Write rows whole or not at all; ``source`` is the format of the file they are from.
+
+    Returns the columns that a table's header did not have.
+    """
+    from closecall.atomic import whole_file
+
+    form = form_of(output)
     known = dict.fromkeys(layout.header)
     every = list(known | dict.fromkeys(key for row in rows for key in row))
     with whole_file(output) as file:
         if form in TABLES:
-            own = layout.delimiter if dataset.format == form[1:] else None
+            own = layout.delimiter if source == form[1:] else None
             _write_table(file, rows, every, own or TABLES[form])
         elif form == ".json":
             file.write(json.dumps(rows, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
         else:
             for row in rows:
                 file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
-    return label, tuple(name for name in every if known and name not in known)
+    return tuple(name for name in every if known and name not in known)
 
 
-def _converted(row: dict[str, Any], case: Case, layout: Layout, *, table: bool) -> dict[str, Any]:
+def converted(row: dict[str, Any], case: Case, layout: Layout, *, table: bool) -> dict[str, Any]:
     """Return the row so that it reads as the same case in the form it is written in.
 
     A cell that starts with a bracket is a list in a table, and a text elsewhere.

@@ -12,6 +12,7 @@ import click
 
 from closecall.cli.calibrate_options import calibrate_options, goal_of
 from closecall.cli.calibrated import conclude
+from closecall.cli.live_options import Tape, cassette_options, opened, tape_of, told
 from closecall.cli.options import embedder_options, pairs, typed_window
 from closecall.cli.outputs import require_writable
 from closecall.cli.progress import Progress
@@ -20,6 +21,7 @@ from closecall.cli.say import say
 if TYPE_CHECKING:
     from closecall.calibration.artefact import Calibration
     from closecall.calibration.goals import Goal
+    from closecall.cassettes import Cassette
     from closecall.runs.judging import Wanted
 
 EXAMPLES = """\b
@@ -29,12 +31,15 @@ Examples:
   closecall calibrate labelled.jsonl --max-far 0.1 --max-frr 0.2 --two-cutoffs -o cutoff.json
   closecall calibrate labelled.jsonl --cost-fa 5 --cost-fr 1 --base-rate 0.8 -o cutoff.json
   closecall calibrate labelled.jsonl --judge -o judge.json
+  closecall calibrate labelled.jsonl -m llm_groundedness --judge-model openai:gpt-4o-mini \
+      --record tape -o marks.json
   closecall eval answers.jsonl --calibration cutoff.json
   closecall calibrate --refresh cutoff.json
 
 \b
 Exit codes: 0 there is a cutoff, 2 usage, 3 configuration, 4 input data or calibration file,
-7 no cutoff keeps what was asked, and no file is written (it says how many labels would do).
+5 a replay lacks a recording, 7 no cutoff keeps what was asked, and no file is written (it says how
+many labels would do).
 """
 
 
@@ -49,6 +54,7 @@ Exit codes: 0 there is a cutoff, 2 usage, 3 configuration, 4 input data or calib
 )
 @embedder_options
 @calibrate_options
+@cassette_options
 @click.pass_context
 def command(
     context: click.Context, /, file: Path | None, refresh: Path | None, **options: Any
@@ -65,18 +71,23 @@ def command(
         raise click.UsageError("--cache-dir and --no-cache exclude each other")
     if refresh is not None:
         _refuse_beside_refresh(context)
-        return _refresh(refresh, {**options, "window": typed_window(context)})
+        tape = tape_of(options, f"calibrate-{refresh.stem}", {})
+        return _refresh(refresh, {**options, "window": typed_window(context)}, tape)
     if file is None:
         raise click.UsageError("give a FILE of labelled cases")
-    return _calibrate(file, options)
+    return _calibrate(file, options, tape_of(options, f"calibrate-{file.stem}", {}))
 
 
-def _calibrate(file: Path, options: dict[str, Any]) -> int:
+def _calibrate(file: Path, options: dict[str, Any], tape: Tape | None) -> int:
     goal = goal_of(options)
     previous = _previous(options["output"], file)
     from closecall.runs.calibrate import calibrate
 
-    with Progress(quiet=options["quiet"]) as progress, _approximate_needs_groups(goal):
+    with (
+        Progress(quiet=options["quiet"]) as progress,
+        _recording(tape, quiet=options["quiet"]) as cassette,
+        _approximate_needs_groups(goal),
+    ):
         found = calibrate(
             str(file),
             options["metric"],
@@ -89,6 +100,7 @@ def _calibrate(file: Path, options: dict[str, Any]) -> int:
             leave_out_active=options["leave_out_active"],
             judge=_judge(options),
             judge_model=list(options["judge_models"]) or None,
+            cassette=cassette,
             previous=previous,
             window=options["window"],
             threads=options["threads"],
@@ -107,7 +119,7 @@ def _judge(options: dict[str, Any]) -> Wanted:
     return "split" if options["judge_split"] else options["judge"]
 
 
-def _refresh(path: Path, options: dict[str, Any]) -> int:
+def _refresh(path: Path, options: dict[str, Any], tape: Tape | None) -> int:
     from closecall.calibration.records import Infeasible
     from closecall.calibration.store import load_calibration
     from closecall.runs.refresh import refresh
@@ -120,11 +132,15 @@ def _refresh(path: Path, options: dict[str, Any]) -> int:
     if backup is not None:
         _previous(backup, None)
     options = {**options, "output": output}
-    with Progress(quiet=options["quiet"]) as progress:
+    with (
+        Progress(quiet=options["quiet"]) as progress,
+        _recording(tape, quiet=options["quiet"]) as cassette,
+    ):
         found = refresh(
             before,
             options["embedder"],
             judge_model=list(options["judge_models"]) or None,
+            cassette=cassette,
             window=options["window"],
             threads=options["threads"],
             cache=options["cache_dir"] or not options["no_cache"],
@@ -136,6 +152,18 @@ def _refresh(path: Path, options: dict[str, Any]) -> int:
         if not options["quiet"]:
             say(f"closecall: what {path} was is kept as {backup}", err=True)
     return conclude(found.after, path.name, before.goal, options, found)
+
+
+@contextmanager
+def _recording(tape: Tape | None, *, quiet: bool) -> Iterator[Cassette | None]:
+    """Open a cassette, and say at the end what became of it.
+
+    What a calibration did not ask for is kept: unlike a run it need not measure every row.
+    """
+    with opened(tape) as cassette:
+        yield cassette
+        if cassette is not None and tape is not None and not quiet:
+            say(f"closecall: {told(cassette, replay=tape.mode == 'replay')}", err=True)
 
 
 @contextmanager
@@ -192,6 +220,9 @@ def _refuse_beside_refresh(context: click.Context) -> None:
         "no_cache",
         "quiet",
         "judge_models",
+        "record",
+        "replay",
+        "record_missing",
     }
     given = [
         parameter.opts[0]

@@ -48,8 +48,10 @@ def conclude(
     if options["output"] is None:
         say("closecall: not saved; keep it with -o FILE.json", err=True)
     elif not options["quiet"]:
+        search = found.metric.id == "embed_query_context"
+        what = "search CORPUS QUESTION" if search else "eval ANSWERS"
         say(
-            f"closecall: written to {options['output']}; use it with: closecall eval ANSWERS "
+            f"closecall: written to {options['output']}; use it with: closecall {what} "
             f"--calibration {options['output']}",
             err=True,
         )

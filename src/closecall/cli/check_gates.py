@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from closecall.cli.live_options import Tape, judge_options, opened, tape_of, told
 from closecall.cli.options import cutoffs, embedder_options, guards_option, pairs, typed_window
 from closecall.cli.pipes import may_close
 from closecall.cli.progress import Progress
@@ -15,13 +16,15 @@ from closecall.cli.say import say, say_json
 
 if TYPE_CHECKING:
     from closecall.gates.bad_answers import GateCheck
-    from closecall.gates.rule import Gate
+    from closecall.runs.gate_rule import Gate
 
 EXAMPLES = """\b
 Examples:
   closecall check-gates cases.jsonl --gate "pass_rate(embed_answer_similarity) >= 0.9"
   closecall check-gates cases.jsonl --calibration cutoff.json
   closecall check-gates --bad bad.jsonl -m expected_fact --gate "all(expected_fact)"
+  closecall check-gates cases.jsonl -m llm_groundedness --judge-model openai:gpt-4o-mini \
+      --most 20 --record tape --gate "mean(llm_groundedness) >= 3.5"
 
 \b
 Without --gate the gates are those of closecall.toml or pyproject.toml (tool.closecall.gates), the
@@ -29,9 +32,9 @@ nearest one from this folder upward.
 
 \b
 Exit codes: 0 every family of bad answers is stopped by a gate, 1 the gates would let one through,
-2 usage, 3 configuration, 4 input data or calibration file, 6 the calibration belongs to another
-embedder or metric, 11 none is let through but for one no gate fails, or something was not
-measured.
+2 usage, 3 configuration, 4 input data or calibration file, 5 a replay lacks a recording, 6 the
+calibration belongs to another embedder or metric, 11 none is let through but for one no gate
+fails, or something was not measured.
 """
 
 
@@ -77,6 +80,7 @@ measured.
 )
 @click.option("--cascade", is_flag=True, help="The calibrations decide one after another.")
 @guards_option
+@judge_options
 @embedder_options
 @click.option(
     "--families",
@@ -138,7 +142,9 @@ def command(file: Path | None, bad: Path | None, **options: Any) -> int:
         raise click.UsageError("give a FILE of cases with references, or --bad FILE")
     if options["cache_dir"] and options["no_cache"]:
         raise click.UsageError("--cache-dir and --no-cache exclude each other")
-    found = _check(file, bad, _gates(options["rules"]), options)
+    scenario = f"gates-{(file or bad or Path('cases')).stem}"
+    tape = tape_of(options, scenario, {})
+    found = _check(file, bad, _gates(options["rules"]), options, tape)
     if options["form"] == "json":
         from closecall.report.check_gates import check_json
 
@@ -160,7 +166,11 @@ def _gates(rules: tuple[str, ...]) -> list[Gate]:
 
 
 def _check(
-    file: Path | None, bad: Path | None, gates: list[Gate], options: dict[str, Any]
+    file: Path | None,
+    bad: Path | None,
+    gates: list[Gate],
+    options: dict[str, Any],
+    tape: Tape | None,
 ) -> GateCheck:
     from closecall.gates.bad_answers import check_gates
     from closecall.runs.evaluate import DEFAULT_METRIC
@@ -169,8 +179,8 @@ def _check(
         name.strip() for names in options["families"] for name in names.split(",") if name.strip()
     ]
     quiet = options["quiet"]
-    with Progress(quiet=quiet) as progress:
-        return check_gates(
+    with Progress(quiet=quiet) as progress, opened(tape) as cassette:
+        found = check_gates(
             gates,
             None if file is None else str(file),
             list(options["names"]) or None,
@@ -183,6 +193,8 @@ def _check(
             calibration=list(options["calibration"]) or None,
             guards=options["guards"],
             cascade=options["cascade"],
+            judge=list(options["judges"]) or None,
+            cassette=cassette,
             window=typed_window(click.get_current_context()),
             threads=options["threads"],
             mapping=pairs(options["mapping"], "--map", "FIELD=COLUMN") or None,
@@ -191,3 +203,10 @@ def _check(
             progress=progress,
             on_notice=None if quiet else lambda text: say(f"closecall: {text}", err=True),
         )
+        if cassette is not None and tape is not None:
+            whole = tape.mode == "record" and not found.together.unmeasured
+            dropped = cassette.forget_unasked() if whole else 0
+            if not quiet:
+                said = told(cassette, replay=tape.mode == "replay", dropped=dropped)
+                say(f"closecall: {said}", err=True)
+        return found

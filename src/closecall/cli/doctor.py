@@ -29,6 +29,9 @@ PACKAGES = (
     "platformdirs",
     "pyyaml",
     "scipy",
+    "faiss-cpu",
+    "bm25s",
+    "jinja2",
 )
 
 
@@ -49,6 +52,9 @@ class Check(NamedTuple):
 )
 def command(as_json: bool, offline: bool) -> int:
     """Check versions, the bundled model, a real embedding, the folders written to, no network.
+
+    Where faiss and torch each bring an OpenMP of their own, some systems end the process: so both
+    are loaded beside onnxruntime in processes of their own, in either order, and made to compute.
 
     Where AI_INFERENCE_PROVIDER selects a provider, it is asked for one short embedding, and what
     answers is shown: address, model, deployment, width; never the key.
@@ -211,6 +217,12 @@ def _remote() -> str:
     return ", ".join(fact for fact in facts if fact)
 
 
+def _runtimes() -> str:
+    from closecall.index.side_by_side import runtimes_side_by_side
+
+    return runtimes_side_by_side()
+
+
 CHECKS: dict[str, Callable[[], str]] = {
     "versions": _versions,
     "bundled model": _bundled,
@@ -219,4 +231,5 @@ CHECKS: dict[str, Callable[[], str]] = {
     "vector cache": _cache,
     "model store": _models,
     "run folders": _runs,
+    "runtimes": _runtimes,
 }

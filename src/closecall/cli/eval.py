@@ -14,6 +14,7 @@ from closecall.cli.live_options import (
     Tape,
     drop_unasked,
     opened,
+    repeats_of,
     subject_plan,
     tape_of,
     told,
@@ -26,6 +27,7 @@ from closecall.cli.say import say
 
 if TYPE_CHECKING:
     from closecall.cassettes import Cassette
+    from closecall.runs.header import RunHeader
     from closecall.runs.record import Run
 
 EXAMPLES = """\b
@@ -34,9 +36,12 @@ Examples:
   closecall eval answers.csv -m embed_answer_similarity,embed_response_context
   closecall eval answers.csv --map response=bot_answer --cutoff embed_answer_similarity=62
   closecall eval answers.jsonl --format json -o report.json
+  closecall eval answers.jsonl --format markdown >> "$GITHUB_STEP_SUMMARY"
   closecall eval answers.jsonl --calibration cutoff.json
   closecall eval answers.jsonl --calibration cheap.json --calibration strong.json --cascade
   closecall eval cases.jsonl --endpoint https://desk.example/v1 --model desk-7b --record tape
+  closecall eval cases.jsonl --subject-command ./desk --runs 5 --success-threshold 0.8
+  closecall eval cases.jsonl --model openai:gpt-4o-mini --budget 200_000
   closecall eval answers.jsonl --gate 'pass_rate(answer_alignment) >= 0.9'
   closecall eval --resume .closecall/runs/run-20260314T090000Z-1f2e3d4c
 
@@ -44,6 +49,7 @@ Examples:
 Exit codes: 0 all measured and passed, 1 a gate failed or, without gates, a case failed its
 cutoff, 2 usage, 3 configuration, 4 input data or calibration file, 5 a replay lacks a
 recording, 6 the calibration belongs to another embedder or metric,
+8 the budget is spent (resumable),
 11 otherwise green but something was not measured or left unsure, or a gate cannot tell,
 130 interrupted (resumable).
 """
@@ -76,11 +82,12 @@ def command(
     if options["output"] is not None and str(options["output"]) != "-":
         require_writable(options["output"], _inputs(file, place, options["calibration"]), place)
     surely = options["gate_mode"] == "interval"
-    kept = {} if resume is None else _kept(resume)
+    before = _header(resume)
+    kept = {} if before is None else before.asked
     gates = kept_gates(kept) if not options["gates"] else None
     if gates is None:
         gates = wanted_gates(options["gates"], surely=surely, found=not options["no_gates"])
-    watch = GateWatch(gates) if gates else None
+    watch = GateWatch(gates, typed=bool(options["gates"])) if gates else None
     scenario = options["name"] or (file or Path("default")).stem
     tape = tape_of(options, scenario, kept.get("cassette", {}))
     asked: dict[str, Any] = {
@@ -88,8 +95,9 @@ def command(
         "mode": None if tape is None else tape.mode,
         "cassette": {"scenario": scenario} if tape is None else tape.kept(),
     }
-    run = _run(file, resume, options, Asked(watch, tape, asked))
-    run = run if watch is None else watch.decided(run)
+    run = _run(file, resume, options, Asked(watch, tape, asked, before))
+    if watch is not None:
+        run = watch.decided(run, lambda text: say(f"closecall: {text}", err=True))
     _report(run, form, options["output"], quiet=options["quiet"])
     if resume is None and options["aef"] is None and not options["quiet"]:
         _say_how_many(run)
@@ -129,41 +137,60 @@ def _inputs(
 
 
 class Asked(NamedTuple):
-    """What a run is held against and recorded in, and what of it its header keeps."""
+    """What a run is held against and recorded in, and what of it its header keeps.
+
+    ``before`` is the header of the run that is gone on with.
+    """
 
     watch: GateWatch | None
     tape: Tape | None
     kept: dict[str, Any]
+    before: RunHeader | None
 
 
-def _kept(folder: Path) -> dict[str, Any]:
-    """Return what a run's header keeps for going on with it."""
+def _header(resume: Path | None) -> RunHeader | None:
+    """Return the header of the run that is gone on with, which keeps what that needs."""
     from closecall.errors import RunFolderError
     from closecall.runs.stored import header_of
 
     try:
-        return header_of(folder).asked
+        return None if resume is None else header_of(resume)
     except RunFolderError:
-        return {}  # said when the run is opened
+        return None  # said when the run is opened
 
 
 def _run(file: Path | None, resume: Path | None, options: dict[str, Any], asked: Asked) -> Run:
-    from closecall.errors import ConfigurationError, ReplayMissError, RunFolderError
+    from closecall.errors import (
+        BudgetError,
+        ConfigurationError,
+        ReplayMissError,
+        RunFolderError,
+    )
     from closecall.runs import evaluate as runs
+    from closecall.runs.price_file import find_prices
 
     place: Path | None = resume or options["aef"]
     common: dict[str, Any] = {
         "threads": options["threads"],
+        "budget": options["budget"],
+        "prices": find_prices(),
         "cache": options["cache_dir"] or not options["no_cache"],
         "on_notice": lambda text: say(f"closecall: {text}", err=True),
     }
     plan, judges = subject_plan(options), list(options["judges"]) or None
-    with Progress(quiet=options["quiet"]) as progress, opened(asked.tape) as cassette:
+    repeats = repeats_of(options)
+    before = asked.before
+    many = (options["runs"] if before is None else before.runs) > 1
+    since = None if before is None else before.started_at
+    with (
+        Progress(quiet=options["quiet"], unit="answers" if many else "cases") as progress,
+        opened(asked.tape, since) as cassette,
+    ):
         common |= {"progress": progress, "cassette": cassette, "watch": asked.watch}
         run_id = runs.new_run_id()
         if place is None and not options["no_aef"]:
             place = _default_place(run_id)
-        before, begun = _written(place), _is_run(place)
+        written, begun = _written(place), _is_run(place)
         try:
             if resume is not None:
                 from closecall.runs.resuming import resume as go_on
@@ -180,8 +207,10 @@ def _run(file: Path | None, resume: Path | None, options: dict[str, Any], asked:
                 uncalibrated=options["uncalibrated"],
                 guards=options["guards"],
                 cascade=options["cascade"],
+                labelled=str(options["labels"] or "") or bool(options["calibration"]) or None,
                 judge=judges,
                 answers=plan,
+                **repeats,
                 window=typed_window(click.get_current_context()),
                 mapping=pairs(options["mapping"], "--map", "FIELD=COLUMN") or None,
                 on_bad_row=options["on_bad_row"],
@@ -198,10 +227,15 @@ def _run(file: Path | None, resume: Path | None, options: dict[str, Any], asked:
             progress.stop()
             _say_how_to_go_on(place)
             raise
+        except BudgetError:
+            progress.stop()
+            _say_recorded(cassette, asked.tape, 0, quiet=options["quiet"])
+            _say_how_to_go_on(place, " --budget MORE")
+            raise
         except (ConfigurationError, ReplayMissError, RunFolderError) as error:
             progress.stop()
             missed = isinstance(error, ReplayMissError) and _is_run(place) and not begun
-            if missed or _written(place) > before:
+            if missed or _written(place) > written:
                 _say_how_to_go_on(place)
             raise
         recording = cassette is not None and asked.tape is not None and asked.tape.mode == "record"
@@ -234,12 +268,12 @@ def _written(place: Path | None) -> int:
         return 0
 
 
-def _say_how_to_go_on(place: Path | None) -> None:
+def _say_how_to_go_on(place: Path | None, more: str = "") -> None:
     from closecall.runs import files
     from closecall.runs.claim import quoted
 
     if place is not None and files.exists(place, files.RUN):
-        say(f"\nGo on with: closecall eval --resume {quoted(place)}", err=True)
+        say(f"\nGo on with: closecall eval --resume {quoted(place)}{more}", err=True)
 
 
 def _say_how_many(run: Run) -> None:

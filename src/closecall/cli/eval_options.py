@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from closecall.cli.live_options import live_options
 from closecall.cli.options import embedder_options, guards_option
+
+if TYPE_CHECKING:
+    from closecall.runs.budget import Budget
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -19,6 +22,7 @@ BELONG_TO_RUN = frozenset(
         "cutoff",
         "calibration",
         "uncalibrated",
+        "labels",
         "guards",
         "cascade",
         "judges",
@@ -28,6 +32,8 @@ BELONG_TO_RUN = frozenset(
         "temperature",
         "max_tokens",
         "subject_command",
+        "runs",
+        "success_threshold",
         "embedder",
         "window",
         "mapping",
@@ -48,6 +54,14 @@ def eval_options(function: F) -> F:
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
+
+
+def _budget(_: click.Context, __: click.Parameter, value: str | None) -> Budget | None:
+    if value is None:
+        return None
+    from closecall.runs.budget import read_budget
+
+    return read_budget(value)
 
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
@@ -83,6 +97,13 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "run then says UNCALIBRATED and never exits with 0.",
     ),
     click.option(
+        "--labels",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Show the nearest accepted and rejected answers of FILE beside each unsure one; they "
+        "decide nothing.  [default: the labels in --calibration]",
+    ),
+    click.option(
         "--cascade",
         is_flag=True,
         help="The calibrations decide one after another, in the order given, the cheap one first: "
@@ -90,6 +111,15 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     guards_option,
     live_options,
+    click.option(
+        "--budget",
+        callback=_budget,
+        metavar="AMOUNT",
+        help="Send no request once so much is spent, and stop so that --resume goes on: tokens as "
+        "a whole number (200_000), or money (1.50USD) if closecall.toml has a price for every "
+        "model. Requests under way may exceed it by their own size. Recordings and the cache cost "
+        "nothing.  [default: none]",
+    ),
     embedder_options,
     click.option(
         "--map",
@@ -127,7 +157,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--format",
         "form",
-        type=click.Choice(["table", "json", "csv", "markdown", "junit"]),
+        type=click.Choice(["table", "json", "jsonl", "csv", "markdown", "junit", "html"]),
         help="Format of the report.  [default: table, or what -o's suffix says]",
     ),
     click.option(

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from closecall.gates.evaluate import GateKeeper
-    from closecall.gates.rule import Gate
+    from closecall.gates.deciding import DecidingGates
+    from closecall.runs.gate_rule import Gate
     from closecall.runs.header import RunHeader
     from closecall.runs.record import Run
-    from closecall.runs.results import CaseResult
 
 
 def wanted_gates(rules: Sequence[str], *, surely: bool, found: bool = True) -> list[Gate]:
@@ -58,24 +57,44 @@ def _gate(rule: str, *, surely: bool) -> Gate:
 
 
 class GateWatch:
-    """What ``evaluate`` calls for each batch, and what the gates come to at its end."""
+    """What ``evaluate`` calls with its header; what it then calls for each batch and at the end.
 
-    def __init__(self, gates: Sequence[Gate]) -> None:
+    ``typed`` says that the gates were given for this very call, and are not those kept with a run.
+    """
+
+    def __init__(self, gates: Sequence[Gate], *, typed: bool = False) -> None:
         self._gates = gates
-        self._keeper: GateKeeper | None = None
+        self._typed = typed
+        self._began = False
 
-    def __call__(self, header: RunHeader) -> Callable[[list[CaseResult]], None]:
+    def __call__(self, header: RunHeader) -> DecidingGates:
         """Begin with a run; a gate that does not fit it is refused here, before the first case."""
-        from closecall.gates.evaluate import GateKeeper
+        from closecall.gates.deciding import DecidingGates
 
-        self._keeper = GateKeeper(self._gates, header.metrics, cascade=header.cascade)
-        return self._keeper.add
+        self._began = True
+        return DecidingGates(self._gates, header)
 
-    def decided(self, run: Run) -> Run:
-        """Return the run with what became of its gates, and the exit code they give."""
+    def decided(self, run: Run, on_notice: Callable[[str], None] | None = None) -> Run:
+        """Return the run with its gates' results and the exit code they give.
+
+        A run that was watched is decided already. Of one that had ended before, what its folder
+        holds stands, unless other gates are typed now: a closed folder does not change, so these
+        decide this call alone.
+        """
+        if self._began:
+            return run
+        kept = [one.gate.rule for one in run.gates]
+        if run.gates_code is not None and not self._typed:
+            return run
+        if kept == [gate.rule for gate in self._gates]:
+            return run
+        if run.gates_code is not None and on_notice is not None:
+            on_notice(
+                f"{run.folder}: the gates typed now decide this report alone; the folder keeps "
+                "the decision it was closed with"
+            )
         from closecall.gates.evaluate import evaluate_gates, gates_exit
 
-        # A run that had ended already was not watched.
-        keeper = self._keeper
-        results = evaluate_gates(run, self._gates) if keeper is None else keeper.results()
+        run = dataclasses.replace(run, gates=(), gates_code=None)
+        results = evaluate_gates(run, self._gates)
         return dataclasses.replace(run, gates=results, gates_code=gates_exit(results, run))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,8 +30,22 @@ def live_options(function: F) -> F:
     return function
 
 
+def cassette_options(function: F) -> F:
+    """Add those of a cassette alone."""
+    for option in reversed(_CASSETTE):
+        function = option(function)
+    return function
+
+
+def judge_options(function: F) -> F:
+    """Add those of judges and of a cassette alone, where nobody is asked to answer."""
+    for option in reversed((*_JUDGE, *_CASSETTE)):
+        function = option(function)
+    return function
+
+
 _FOLDER = click.Path(path_type=Path, file_okay=False)
-_OPTIONS = (
+_JUDGE = (
     click.option(
         "--judge-model",
         "judges",
@@ -39,6 +54,8 @@ _OPTIONS = (
         help="Chat model for metrics that ask one: openai:MODEL, azure:DEPLOYMENT, ollama:MODEL, "
         "...; repeated, a panel.  [default: the provider AI_INFERENCE_PROVIDER selects]",
     ),
+)
+_ANSWERS = (
     click.option(
         "--endpoint",
         metavar="URL",
@@ -58,11 +75,27 @@ _OPTIONS = (
     click.option("--temperature", type=float, help="Of the answers.  [default: 0]"),
     click.option("--max-tokens", type=click.IntRange(min=1), help="Longest answer."),
     click.option(
+        "--runs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="Answer each case N times, a chat model with another seed each time, and measure "
+        "every answer: 3 or more.  [default: 1]",
+    ),
+    click.option(
+        "--success-threshold",
+        type=float,
+        metavar="SHARE",
+        help="Share of its runs that a case has to pass in.  [default: 0.8]",
+    ),
+    click.option(
         "--subject-command",
         metavar="CMD",
         help="Program that answers them instead: the case as JSON on its standard input, the "
         "response on its standard output.",
     ),
+)
+_CASSETTE = (
     click.option(
         "--record",
         type=_FOLDER,
@@ -82,6 +115,7 @@ _OPTIONS = (
         help="Take what is recorded in DIR, and ask for and record the rest.",
     ),
 )
+_OPTIONS = (*_JUDGE, *_ANSWERS, *_CASSETTE)
 
 
 def subject_plan(options: dict[str, Any]) -> SubjectPlan | None:
@@ -108,6 +142,16 @@ def subject_plan(options: dict[str, Any]) -> SubjectPlan | None:
         temperature=0.0 if temperature is None else temperature,
         max_tokens=options["max_tokens"],
     )
+
+
+def repeats_of(options: dict[str, Any]) -> dict[str, Any]:
+    """Return how often each case is answered, and the share of those it has to pass in."""
+    threshold = options["success_threshold"]
+    if threshold is None:
+        return {"runs": options["runs"]}
+    if options["runs"] == 1:
+        raise click.UsageError("--success-threshold is about several runs; add --runs N")
+    return {"runs": options["runs"], "success_threshold": threshold}
 
 
 class Tape(NamedTuple):
@@ -137,15 +181,29 @@ def tape_of(options: dict[str, Any], scenario: str, kept: Mapping[str, Any]) -> 
 
 
 @contextmanager
-def opened(tape: Tape | None) -> Iterator[Cassette | None]:
-    """Open a cassette, and close it in any case."""
+def opened(tape: Tape | None, since: str | None = None) -> Iterator[Cassette | None]:
+    """Open a cassette, and close it in any case.
+
+    ``since`` is when the run began that is gone on with: what it recorded is not asked again.
+    """
     if tape is None:
         yield None
         return
     from closecall.cassettes import open_cassette
 
-    with open_cassette(Path(tape.folder), tape.mode, scenario=tape.scenario) as cassette:
+    with open_cassette(
+        Path(tape.folder), tape.mode, scenario=tape.scenario, since=_moment(since)
+    ) as cassette:
         yield cassette
+
+
+def _moment(time: str | None) -> dt.datetime | None:
+    """Return when a run began; None where nobody can tell, and then everything is asked again."""
+    try:
+        found = None if time is None else dt.datetime.fromisoformat(time)
+    except ValueError:
+        return None
+    return found if found is None or found.tzinfo else found.replace(tzinfo=dt.UTC)
 
 
 def drop_unasked(cassette: Cassette, run: Run) -> int:

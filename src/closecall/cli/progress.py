@@ -15,10 +15,14 @@ LINE_SECONDS = 15.0
 
 
 class Progress:
-    """Call it with (done, total); use it as a context manager."""
+    """Call it with (done, total); use it as a context manager.
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    ``unit`` is what is counted.
+    """
+
+    def __init__(self, *, quiet: bool = False, unit: str = "cases") -> None:
         self._quiet = quiet
+        self._unit = unit
         self._started = 0.0
         self._next = 0.0
         self._first: int | None = None
@@ -60,7 +64,7 @@ class Progress:
     def _line(self, done: int, total: int, now: float) -> str:
         rate = (done - (self._first or 0)) / max(now - self._started, 1e-9)
         left = f", {_span((total - done) / rate)} left" if rate else ""
-        return f"{done:,} / {total:,} cases, {rate:,.0f} a second{left}"
+        return f"{done:,} / {total:,} {self._unit}, {rate:,.0f} a second{left}"
 
     def _draw(self, done: int, total: int, now: float) -> None:
         if self._bar is None:

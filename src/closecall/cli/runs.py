@@ -45,8 +45,9 @@ def command() -> None:
 def list_(place: Path, as_json: bool) -> None:
     """List the runs in DIR, the newest first.
 
-    DIR is .closecall/runs unless another is named. The exit code shown is that of the cases: 0 all
-    passed, 1 a case failed, 11 something was not measured.
+    DIR is .closecall/runs unless another is named. The exit code shown is the one the run ended
+    with: by its gates where it had any, else by its cases (0 all passed, 1 a case failed, 11
+    something was not measured).
     """
     from closecall.runs.kept import runs_in
 
@@ -75,7 +76,7 @@ def list_(place: Path, as_json: bool) -> None:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["table", "json", "csv", "markdown", "junit"]),
+    type=click.Choice(["table", "json", "jsonl", "csv", "markdown", "junit", "html"]),
     help="Format of the report.  [default: table, or what -o's suffix says]",
 )
 @click.option(
@@ -133,13 +134,14 @@ def prune(place: Path, keep: int | None, older_than: int | None, yes: bool, as_j
     there to ask it only says what it would remove. A folder that is no run of closecall's, that
     holds anything else, or that a process is writing is never removed.
     """
-    from closecall.runs.kept import chosen, runs_in, why_not
+    from closecall.runs.kept import UNREADABLE, chosen, runs_in, why_not
 
     if keep is None and older_than is None:
         raise click.UsageError("say what to remove: --keep N, --older-than 30d or both")
     runs = runs_in(place, counts=False)
     wanted = chosen(runs, keep=keep, older_than_days=older_than)
-    spared = {run.folder: reason for run in wanted if (reason := why_not(run.path))}
+    spared = {run.folder: run.problem for run in runs if run.status == UNREADABLE}
+    spared |= {run.folder: reason for run in wanted if (reason := why_not(run.path))}
     gone = [run for run in wanted if run.folder not in spared]
     for folder, reason in spared.items():
         say(f"closecall: {folder} is left alone: {reason}", err=True)
@@ -212,6 +214,8 @@ def _table(runs: list[KeptRun]) -> None:
         say(_line(run))
         if run.counts is not None and run.status != "unreadable":
             say(f"    {_counts(run)}")
+        if run.gates:
+            say(f"    {_gates(run)}")
         if run.problem:
             say(f"    {run.problem}")
 
@@ -219,7 +223,10 @@ def _table(runs: list[KeptRun]) -> None:
 def _line(run: KeptRun) -> str:
     from closecall.report.words import shorten
 
-    facts = [run.path.name, run.started_at.partition(".")[0].replace("T", " ")]
+    facts = [
+        run.path.name.replace("\n", r"\n"),
+        run.started_at.partition(".")[0].replace("T", " "),
+    ]
     if run.name:
         facts.append(shorten(run.name, 40))
     if run.status != "complete":
@@ -242,6 +249,16 @@ def _counts(run: KeptRun) -> str:
     told = ", ".join(f"{count:,} {word}" for count, word in parts if count) or "nothing"
     code = "" if run.exit_code is None else f"; exit code {run.exit_code}"
     return f"{told} of {plural(cases.total, 'case')}, {', '.join(run.metrics)}{code}"
+
+
+def _gates(run: KeptRun) -> str:
+    from closecall.report.gates import STATE_WORDS
+    from closecall.report.words import plural
+
+    told = (
+        f"{run.gates[state]:,} {word}" for state, word in STATE_WORDS.items() if state in run.gates
+    )
+    return f"{plural(sum(run.gates.values()), 'gate')}: {', '.join(told)}"
 
 
 def _size(runs: list[KeptRun]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
+from closecall.datasets._content import JUDGED
 from closecall.datasets._fields import (
     ALIASES,
     ANSWER,
@@ -18,17 +19,23 @@ from closecall.datasets._fields import (
     RESPONSE,
     TEXT_FIELDS,
     field_of,
+    plain,
 )
 from closecall.datasets._survey import Column, Survey
+from closecall.datasets._talk import Talk
 from closecall.errors import DatasetError, UsageError
 
 
 class Plan(NamedTuple):
-    """The columns of each field, most telling first, and how the choice was made."""
+    """The columns of each field, most telling first, and how the choice was made.
+
+    ``talk`` is where fields come from that have no column, in a file of conversations.
+    """
 
     columns: dict[str, tuple[Column, ...]]
     reading: tuple[str, ...] = ()
     cells: bool = False
+    talk: Talk | None = None
 
     @property
     def consumed(self) -> frozenset[str]:
@@ -68,10 +75,11 @@ def decide(
     answer = [c for c in _candidates(survey, ANSWER, claimed) if c not in claimed]
     if answer and ANSWER not in doubts.fields:
         _place_answer(survey, chosen, answer, notes, doubts)
-    if not any(field in chosen for field in TEXT_FIELDS):
+    talk = _talk(survey, chosen, doubts.fields)
+    if talk is None and not any(field in chosen for field in TEXT_FIELDS):
         raise DatasetError(doubts.first or _nothing_to_compare(survey, file))
-    sentence = _sentence(survey, chosen, doubts.fields)
-    return Plan(chosen, (sentence, *notes, *doubts.notes), cells)
+    sentence = _sentence(survey, chosen, doubts.fields, talk)
+    return Plan(chosen, (sentence, *notes, *doubts.notes), cells, talk)
 
 
 class _Doubts:
@@ -214,23 +222,51 @@ def _place_answer(
     )
 
 
+def _talk(survey: Survey, chosen: dict[str, tuple[Column, ...]], doubted: set[str]) -> Talk | None:
+    """Return what is taken from conversations: in a file without a column for either side of them.
+
+    A side that is mapped is read as it was mapped.
+    """
+    columns = [column for column in survey.talks if column not in survey.mapping.values()]
+    sides = (INPUT, RESPONSE)
+    if not columns or any(field in doubted for field in sides):
+        return None
+    if any(field in chosen and field not in survey.mapping for field in sides):
+        return None
+    fields = tuple(field for field in sides if field not in chosen)
+    return Talk(columns[0], fields) if fields else None
+
+
 def _read(name: str, chosen: dict[str, tuple[Column, ...]]) -> bool:
     return any(
         name == (c.path[0] if c.path else c.name) for columns in chosen.values() for c in columns
     )
 
 
-def _sentence(survey: Survey, chosen: dict[str, tuple[Column, ...]], doubted: set[str]) -> str:
+def _sentence(
+    survey: Survey,
+    chosen: dict[str, tuple[Column, ...]],
+    doubted: set[str],
+    talk: Talk | None,
+) -> str:
+    told = () if talk is None else talk.fields
     parts = [
         f"{field} from {' or '.join(f'`{c.name}`' for c in chosen[field])}"
+        if talk is None or field not in told
+        else talk.words(field)
         for field in FIELDS
-        if field in chosen
+        if field in chosen or field in told
     ]
-    missing = [field for field in TEXT_FIELDS if field not in chosen and field not in doubted]
+    missing = [field for field in TEXT_FIELDS if field not in {*chosen, *doubted, *told}]
     without = ""
     if missing:
         without = f"; no column is the {' or '.join(missing)}"
-        unread = [name for name in survey.columns if not _read(name, chosen)]
+        used = "" if talk is None else talk.column
+        unread = [
+            name
+            for name in survey.columns
+            if name != used and plain(name) not in JUDGED and not _read(name, chosen)
+        ]
         if unread:
             without += f" (not read: {', '.join(f'`{name}`' for name in unread[:12])}"
             without += f" and {len(unread) - 12} more" * (len(unread) > 12)  # noqa: PLR2004

@@ -20,6 +20,7 @@ from closecall.datasets._fields import (
 )
 from closecall.datasets._plan import Plan
 from closecall.datasets._survey import Column, carries
+from closecall.datasets._talk import last_turns
 from closecall.datasets._values import Notes, Problems
 from closecall.records import Case
 
@@ -97,7 +98,7 @@ def compile_reader(plan: Plan, notes: Notes, ids: Ids) -> RowReader:
 
     What is worth telling is counted in ``notes``; ``ids`` belongs to the pass.
     """
-    columns, cells = plan.columns, plan.cells
+    columns, cells, talk = plan.columns, plan.cells, plan.talk
     input_name, get_input = _getter(columns.get(INPUT, ()))
     response_name, get_response = _getter(columns.get(RESPONSE, ()))
     reference_name, get_reference = _getter(columns.get(REFERENCE, ()))
@@ -116,6 +117,10 @@ def compile_reader(plan: Plan, notes: Notes, ids: Ids) -> RowReader:
         input_ = given if given.__class__ is str else text(given, input_name, problems, notes)
         given = get_response(row)
         response = given if given.__class__ is str else text(given, response_name, problems, notes)
+        if talk is not None:
+            turns = last_turns(row.get(talk.column), talk.column, problems)
+            input_ = turns.input if INPUT in talk.fields else input_
+            response = turns.response if RESPONSE in talk.fields else response
         given = get_reference(row)
         references = texts(given, reference_name, problems, notes, passages=False, cells=cells)
         given = get_context(row)

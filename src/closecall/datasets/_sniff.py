@@ -251,7 +251,7 @@ def _refuse_foreign(path: Path, head: bytes, *, encoding: str, bom: bool) -> Non
             start = b"?"
     if not start and len(head) < HEAD:
         what = "is empty" if not head or bom else "holds nothing but white space"
-        raise DatasetError(f"{path}: {what}. It needs at least one case")
+        raise DatasetError(f"{path}: {what}. It needs at least one row")
 
 
 def _nearby(path: Path) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from closecall.datasets._fields import ANSWER, FIELDS, field_of
+from closecall.datasets._talk import holds_turns, is_talk
 from closecall.errors import UsageError
 
 MAX_COLUMNS = 1000
@@ -85,6 +86,7 @@ class Survey:
         self.carrying: dict[str, list[str]] = {}
         self.conflicts: dict[str, tuple[str, str, str]] = {}
         self.resolved: set[str] = set()
+        self.talks: list[str] = []
         self._settled: set[str] = set()
         self._crowded: list[str] = []
         self._open = {column for column in self.mapping.values() if column not in self.columns}
@@ -113,7 +115,8 @@ class Survey:
     def _see(self, column: str) -> str | None:
         field = field_of(column)
         if field is None:
-            self._settled.add(column)
+            if not is_talk(column):
+                self._settled.add(column)
         elif column not in self.present.setdefault(field, []):
             self.present[field].append(column)
         return field
@@ -124,6 +127,9 @@ class Survey:
                 return
             self.columns[column] = None
         field = self._see(column)
+        if field is None and column not in self._settled and holds_turns(value):
+            self._settled.add(column)
+            self.talks.append(column)
         if field is not None and carries(value):
             self._settled.add(column)
             self.carrying.setdefault(field, []).append(column)

@@ -12,23 +12,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from closecall.embedders.absent import is_absent
 from closecall.errors import UsageError
 from closecall.gates.bad_cases import distinct, hand_written, made_up
+from closecall.gates.deciding import DecidingGates
 from closecall.gates.evaluate import GateKeeper
-from closecall.gates.results import GateResult, GateState
-from closecall.gates.rule import Gate
 from closecall.records import Case, Measured, State
 from closecall.runs.evaluate import evaluate
+from closecall.runs.gate_results import GateResult, GateState
+from closecall.runs.gate_rule import Gate
 from closecall.runs.results import CaseResult
 from closecall.stress.making import MOST
 
 if TYPE_CHECKING:
+    from closecall.cassettes import Cassette
     from closecall.datasets import OnBadRow
     from closecall.embedders.base import Embedder
     from closecall.metrics.base import Metric
     from closecall.metrics.guards.policy import GuardPolicy
     from closecall.runs.asked import PathLike
     from closecall.runs.calibrations import Calibrations
+    from closecall.runs.live import Judging
     from closecall.runs.record import Run
     from closecall.runs.runner import Progress
 
@@ -90,7 +94,10 @@ class BadFamily(NamedTuple):
 
 
 class GateCheck(NamedTuple):
-    """What ``check_gates`` found: each family, then all together; ``model`` measured them."""
+    """What ``check_gates`` found: each family, then all together.
+
+    ``model`` embedded them, empty where nothing was embedded.
+    """
 
     gates: tuple[Gate, ...]
     model: str
@@ -122,6 +129,8 @@ def check_gates(
     calibration: Calibrations | None = None,
     guards: str | Mapping[str, str] | GuardPolicy | None = None,
     cascade: bool = False,
+    judge: Judging | None = None,
+    cassette: Cassette | None = None,
     window: str | None = None,
     threads: int | None = None,
     mapping: Mapping[str, str] | None = None,
@@ -144,15 +153,18 @@ def check_gates(
         says. At least one of ``cases`` and ``bad`` is needed.
     families, most, seed
         Which wrong families are made of ``cases``, how many answers of each, with which seed.
-    metrics, embedder, cutoffs, calibration, guards, cascade, window, threads, mapping, on_bad_row
-        As in ``evaluate``; what the run to be gated uses.
-    cache, progress, on_notice
+    metrics, embedder, cutoffs, calibration, guards, cascade, judge, window, threads, mapping, \
+on_bad_row
+        As in ``evaluate``; what the run to be gated uses. A metric that asks a chat model asks it
+        for every bad answer.
+    cassette, cache, progress, on_notice
         As in ``evaluate``.
 
     Raises
     ------
     UsageError
-        There is no gate or no case, or as in ``evaluate`` and ``GateKeeper``.
+        There is no gate or no case, or as in ``evaluate`` and ``GateKeeper``: a gate that does not
+        fit is found before anything is scored or sent.
     DataError
         Cases cannot be read or edited, or a bad answer is labelled accept.
     """
@@ -177,9 +189,12 @@ def check_gates(
         calibration=calibration,
         guards=guards,
         cascade=cascade,
+        judge=judge,
+        cassette=cassette,
         window=window,
         threads=threads,
         name="bad answers",
+        watch=lambda header: DecidingGates(given, header),
         cache=cache,
         progress=progress,
         on_notice=on_notice,
@@ -254,7 +269,7 @@ def _checked(run: Run, gates: Sequence[Gate | str], seed: int | None) -> GateChe
     instrument = run.header.instrument
     return GateCheck(
         gates=tuple(result.gate for result in whole.results),
-        model=f"{instrument.model} ({instrument.provider})",
+        model="" if is_absent(instrument) else f"{instrument.model} ({instrument.provider})",
         metrics=tuple(plan.id for plan in run.header.metrics),
         families=tuple(family.found() for family in families.values()),
         together=whole,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
+from closecall.datasets._strict import parse
+from closecall.datasets._talk import is_talk
 from closecall.errors import DataError, UsageError
 from closecall.records import Case, Label
 from closecall.runs.asked import read_cases
@@ -16,6 +18,8 @@ from closecall.stress.making import stress_set
 if TYPE_CHECKING:
     from closecall.datasets import OnBadRow
     from closecall.runs.asked import PathLike
+
+_ASSISTANTS = frozenset({"assistant", "ai"})
 
 HAND_WRITTEN = "hand-written"
 """The family of bad answers that name none in their ``family`` field."""
@@ -78,10 +82,37 @@ def made_up(
             structs.replace(
                 case,
                 tags=tuple(dict.fromkeys((*own.tags, *case.tags))),
-                metadata={**own.metadata, **case.metadata},
+                metadata={**_unanswered(own.metadata), **case.metadata},
             )
         )
     return made
+
+
+def _unanswered(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Return a case's metadata without the answer at the end of its conversation.
+
+    Another answer stands in its place now, and a conversation that holds both contradicts itself.
+    """
+    return {
+        name: _open_talk(value) if is_talk(name) else value for name, value in metadata.items()
+    }
+
+
+def _open_talk(value: Any) -> Any:
+    if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
+        try:
+            value = parse(value)
+        except (ValueError, RecursionError):
+            return value  # whoever reads it says what is wrong with it
+    if isinstance(value, Mapping) and "messages" in value:
+        return {**value, "messages": _open_talk(value["messages"])}
+    if not isinstance(value, list):
+        return value
+    last = value[-1] if value else None
+    said = isinstance(last, Mapping) and last.get("content") and not last.get("tool_calls")
+    if isinstance(last, Mapping) and said and last.get("role") in _ASSISTANTS:
+        return value[:-1]
+    return value
 
 
 def distinct(cases: Sequence[Case]) -> list[Case]:

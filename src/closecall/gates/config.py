@@ -26,7 +26,7 @@ from typing import Any
 from closecall.errors import ConfigurationError, UsageError
 from closecall.gates.evaluate import MAX_GATES
 from closecall.gates.parsing import parse_gate
-from closecall.gates.rule import Gate
+from closecall.runs.gate_rule import Gate
 
 OWN = "closecall.toml"
 SHARED = "pyproject.toml"

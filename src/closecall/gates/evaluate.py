@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from closecall.errors import UsageError
 from closecall.gates.parsing import parse_gate
-from closecall.gates.results import GateResult, GateState
-from closecall.gates.rule import CASCADE, Gate, Op, compares, spelt
 from closecall.gates.tally import GateTally, Groups, Kept
 from closecall.gates.verdict import verdict
 from closecall.metrics.cutoffs import PERCENT
+from closecall.runs.gate_results import GateResult, GateState
+from closecall.runs.gate_rule import CASCADE, Gate, Op, compares, spelt
 from closecall.runs.header import MetricPlan
 from closecall.runs.record import EXIT_UNCALIBRATED, Run
 from closecall.runs.results import CaseResult

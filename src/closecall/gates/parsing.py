@@ -19,7 +19,10 @@ import math
 from typing import cast
 
 from closecall.errors import UsageError
-from closecall.gates.rule import (
+from closecall.gates.tokens import RuleError, Token, tokens
+from closecall.metrics.cutoffs import PERCENT, UNIT
+from closecall.records import Label
+from closecall.runs.gate_rule import (
     AGGREGATES,
     COMPARING,
     FIELDS,
@@ -33,9 +36,6 @@ from closecall.gates.rule import (
     always,
     kind_of,
 )
-from closecall.gates.tokens import RuleError, Token, tokens
-from closecall.metrics.cutoffs import PERCENT, UNIT
-from closecall.records import Label
 
 ORDERS = ("<=", ">=", "<", ">")
 MAX_FILTERS = 10

@@ -11,8 +11,8 @@ from array import array
 from typing import Any, NamedTuple
 
 from closecall.calibration.labels.items import group_of
-from closecall.gates.rule import CASCADE, SLICE, Filter, Gate
 from closecall.records import Case, Label, Measured, State
+from closecall.runs.gate_rule import CASCADE, SLICE, Filter, Gate
 from closecall.runs.header import MetricPlan
 from closecall.runs.results import CaseResult, MetricResult
 
@@ -109,7 +109,7 @@ class GateTally:
         measurement = result.measurement
         if not isinstance(measurement, Measured):
             self.absences[group] += 1
-            reason = measurement.reason
+            reason = measurement.cause
             if reason in self.reasons or len(self.reasons) < MAX_REASONS:
                 self.reasons[reason] = self.reasons.get(reason, 0) + 1
             return

@@ -15,10 +15,10 @@ from closecall.calibration.groups import clusters_of
 from closecall.calibration.records import typed
 from closecall.gates.intervals import FEWEST_GROUPS
 from closecall.gates.needed import about, more_of_mean, more_of_rate
-from closecall.gates.results import GateResult, GateState
-from closecall.gates.rule import Op, compares, spelt
 from closecall.gates.tally import GateTally
 from closecall.gates.values import DECIMALS, LEVEL, Found, Number, arrays, found_of
+from closecall.runs.gate_results import GateResult, GateState
+from closecall.runs.gate_rule import Op, compares, spelt
 
 
 def verdict(tally: GateTally) -> GateResult:

@@ -33,7 +33,10 @@ class MetricSpec(msgspec.Struct, frozen=True, kw_only=True):
     files a metric with fitted parts was fitted on (see ``cases_digest``): no promise can be made
     on those very cases. ``quantity`` is what the number is called in a sentence. ``guarded`` False
     says that no guard has to look at what the metric accepts (see ``guards.policy``). ``exact``
-    says that its values are marks and no floats of a model, so that no rounding turns a verdict.
+    says that its values are marks or counts and no floats of a model, so that no rounding turns a
+    verdict. ``embeds`` False says that it never asks for a vector, and ``reads_response`` False
+    that it looks at no response: a run of such metrics alone needs no embedder, and nobody to
+    answer.
     """
 
     id: str
@@ -49,6 +52,8 @@ class MetricSpec(msgspec.Struct, frozen=True, kw_only=True):
     quantity: str = "similarity"
     guarded: bool = True
     exact: bool = False
+    embeds: bool = True
+    reads_response: bool = True
 
 
 class Metric(Protocol):

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from closecall.embedders.base import TextKey, VectorLookup
 from closecall.metrics.base import DECIMALS, MetricSpec
-from closecall.metrics.cutoffs import UNIT
+from closecall.metrics.cutoffs import UNIT, checked_cutoff
 from closecall.records import Case, Measured, Measurement, Unmeasured
 
 Evaluator: TypeAlias = "Callable[[Case], bool | float | Measurement]"
@@ -24,7 +24,8 @@ class FunctionMetric:
 
     True is 1 and False 0, with a cutoff of 0.5; a number is a score without a cutoff, unless one
     is given; a ``Measured`` or ``Unmeasured`` stands as it is. Whatever else it returns, NaN
-    included, and whatever it raises, is an error of that case alone. The version is a digest of
+    included, and whatever it raises, is an error of that case alone. So is a bool where nothing
+    said before the run that False fails: no annotation and no cutoff. The version is a digest of
     the function's source, so that a changed function is another metric; of one whose source
     cannot be read, the name alone tells.
 
@@ -37,6 +38,11 @@ class FunctionMetric:
     cutoff
         Pass from this value on; None: 0.5 for a function that is annotated to return bool, else
         no verdict.
+
+    Raises
+    ------
+    UsageError
+        The cutoff is no finite number.
     """
 
     def __init__(
@@ -46,7 +52,9 @@ class FunctionMetric:
         called: str = name or getattr(function, "__name__", "") or type(function).__name__
         told = getattr(function, "__annotations__", {}).get("return")
         default = PASS if told in {bool, "bool"} else None
-        self.cutoff = default if cutoff is None else cutoff
+        self.cutoff = (
+            default if cutoff is None else checked_cutoff(called, cutoff, -math.inf, math.inf)
+        )
         self.spec = MetricSpec(
             id=called,
             name=called,
@@ -59,6 +67,7 @@ class FunctionMetric:
             quantity=called.replace("_", " "),
             guarded=False,
             exact=default is not None,
+            embeds=False,
         )
 
     def __repr__(self) -> str:
@@ -81,6 +90,11 @@ class FunctionMetric:
         if isinstance(found, Measured | Unmeasured):
             return found
         if isinstance(found, bool):
+            if self.cutoff is None:
+                raise TypeError(
+                    f"{self.spec.id} returned a bool, and nothing says that False fails; annotate "
+                    "the function with -> bool, or give it a cutoff of 0.5"
+                )
             value = float(found)
             return Measured(similarity=value, value=value, score=100 * value)
         if isinstance(found, int | float):
@@ -89,6 +103,8 @@ class FunctionMetric:
             value = round(float(found), DECIMALS)
             unit = 0 <= value <= UNIT
             return Measured(similarity=value, value=value, score=100 * value if unit else None)
+        if inspect.iscoroutine(found):
+            found.close()  # it would only be warned about, far from here
         raise TypeError(
             f"{self.spec.id} must return a bool, a number, Measured or Unmeasured; it returned "
             f"{type(found).__name__}"

@@ -58,6 +58,7 @@ class _PooledMetric:
             low=0.0,
             high=self.HIGH,
             description=self.DESCRIPTION,
+            reads_response="response" in self.NEEDS,
         )
 
     def __repr__(self) -> str:

@@ -98,6 +98,8 @@ def load_metric(name: str, cutoff: float | None = None) -> Metric:
         No metric of that name; lists those there are.
     UsageError
         An option or a cutoff is not allowed.
+    ConfigurationError
+        Another package brings it, and it cannot be made.
     """
     base, *pairs = name.strip().split(":")
     if base == JUDGE:
@@ -130,6 +132,10 @@ def load_metric(name: str, cutoff: float | None = None) -> Metric:
     if unknown:
         there_are = f"its options are {', '.join(allowed)}" if allowed else "it has no options"
         raise UsageError(f"{base} has no option {unknown[0]!r}; {there_are}")
+    if plugged is not None:
+        from closecall.metrics.plugged import plugged_metric
+
+        return plugged_metric(base, plugged, cutoff, options)
     metric: Metric = made(cutoff=cutoff, **options)
     return metric
 
@@ -179,7 +185,7 @@ def _made(item: Any, cutoffs: Mapping[str, float], used: set[str]) -> Metric:
 
 def _with_cutoff(name: str, cutoffs: Mapping[str, float], used: set[str]) -> Metric:
     metric = load_metric(name)
-    for key in (metric.spec.id, metric.spec.name):
+    for key in (metric.spec.id, metric.spec.name, name.strip()):
         if key in cutoffs:
             used.add(key)
             return load_metric(name, cutoffs[key])

@@ -42,6 +42,7 @@ _RUN_MEMBERS = (
 )  # fmt: skip
 _SCORE = ("metric", "value", "normalized")
 _ANNOTATOR = ("kind", "model")
+_TRIALS = ("n", "passed", "aggregation", "agree")
 _RULE = ("expr", "threshold", "source")
 
 
@@ -70,7 +71,7 @@ def score(metric: str, value: float, normalized: float | None = None) -> dict[st
     return ordered(members, _SCORE, "a score", ("metric", "value"))
 
 
-def result_line(  # noqa: C901 - one check a member, nothing nested
+def result_line(  # noqa: C901, PLR0912 - one check a member, nothing nested
     run_id: str,
     case: str,
     path: str,
@@ -84,6 +85,8 @@ def result_line(  # noqa: C901 - one check a member, nothing nested
     severity: str | None = None,
     duration_ms: float | None = None,
     ext: Mapping[str, Any] | None = None,
+    trial: int | None = None,
+    trials: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return one line of results.ndjson.
 
@@ -101,6 +104,9 @@ def result_line(  # noqa: C901 - one check a member, nothing nested
         ``expr``, ``threshold``, ``source``: for people, never evaluated.
     annotator
         ``kind`` (CODE, LLM, HUMAN, HYBRID, OTHER) and ``model``.
+    trial, trials
+        Which run of a repeated case this is, from 0; or, on the line over all its runs, ``n``,
+        ``passed``, ``aggregation`` and ``agree``.
 
     Raises
     ------
@@ -117,12 +123,18 @@ def result_line(  # noqa: C901 - one check a member, nothing nested
     filed = case_id(case)
     line: dict[str, Any] = {
         "schemaVersion": SCHEMA_VERSION,
-        "resultId": result_id(run_id, filed, path),
+        "resultId": result_id(run_id, filed, path, trial),
         "caseId": filed,
         "path": require_plain(path, "path", MAX_PATH),
         "evaluator": {"id": identity, "version": version} if version else {"id": identity},
         "state": state,
     }
+    if trial is not None and trials is not None:
+        raise UsageError("a line is of one run, or over all of them")
+    if trial is not None:
+        line["trial"] = trial
+    if trials is not None:
+        line["trials"] = ordered(trials, _TRIALS, "trials", _TRIALS)
     if state in _ABSENT or (reason is not None and reason.strip()):
         line["reason"] = clip_reason(reason or "")
     if scores is not None:

@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from closecall.cache.location import open_cache
 from closecall.datasets import OnBadRow, cases_digest, cases_from, open_dataset
+from closecall.embedders.absent import ABSENT, NoEmbedder, is_absent
 from closecall.embedders.base import Embedder
 from closecall.embedders.registry import ISOTROPIC, STATIC, chosen_name, load_embedder
 from closecall.errors import UsageError
 from closecall.instrument import CHUNK, TEST_KIND, Instrument
+from closecall.metrics.base import Metric
 from closecall.records import Case
 from closecall.runs.header import DatasetFacts
+from closecall.runs.metered import metered_embedder
 
 if TYPE_CHECKING:
     from closecall.cache.vectors import VectorCache
     from closecall.cassettes import Cassette
+    from closecall.runs.meter import Meter
 
 PathLike = str | os.PathLike[str]
 
@@ -31,10 +35,12 @@ def chosen_embedder(
     window: str | None,
     threads: int | None,
     cassette: Cassette | None = None,
+    meter: Meter | None = None,
 ) -> tuple[str, Embedder]:
     """Return the name of an embedder, by which it is found again, and the embedder itself.
 
-    With a ``cassette``, one that leaves this machine is recorded there or comes from there.
+    With a ``cassette``, one that leaves this machine is recorded there or comes from there; with a
+    ``meter``, what it spends is counted.
 
     Raises
     ------
@@ -47,10 +53,41 @@ def chosen_embedder(
         def make() -> Embedder:
             return load_embedder(embedder, window=policy, threads=threads)
 
-        made = make() if cassette is None else cassette.embedder(make, name, window=policy)
-        return anywhere(name), made
-    name, given = f"{GIVEN}{type(embedder).__name__}", _given(embedder, window, threads)
-    return name, given if cassette is None else cassette.embedder(lambda: given, name)
+        live = metered_embedder(make, meter)
+        made = live() if cassette is None else cassette.embedder(live, name, window=policy)
+        used = made if cassette is None else metered_embedder(lambda: made, meter)()
+        return anywhere(name), used
+    # To look at one is its first use, which may send a text, and that is to be counted.
+    live = metered_embedder(lambda: embedder, meter)
+    name, given = f"{GIVEN}{type(embedder).__name__}", _given(live(), window, threads)
+    if cassette is None or is_recorded(given):
+        return name, given
+    recorded = cassette.embedder(lambda: given, name)
+    return name, metered_embedder(lambda: recorded, meter)()
+
+
+def needed_embedder(
+    metrics: Iterable[Metric],
+    embedder: Embedder | str | None,
+    window: str | None,
+    threads: int | None,
+    *,
+    cassette: Cassette | None = None,
+    on_notice: Callable[[str], None] | None = None,
+    meter: Meter | None = None,
+) -> tuple[str, Embedder]:
+    """Return the embedder of a run, as ``chosen_embedder``; a stand-in where no metric embeds.
+
+    Then no model is opened and no provider's settings are looked at, whatever the environment
+    selects. An embedder given as an object is there already, and stays.
+    """
+    if any(metric.spec.embeds for metric in metrics) or not (
+        embedder is None or isinstance(embedder, str)
+    ):
+        return chosen_embedder(embedder, window, threads, cassette, meter)
+    if embedder not in {None, ABSENT} and on_notice is not None:
+        on_notice(f"no metric of this run embeds a text, so {embedder} is not used")
+    return ABSENT, NoEmbedder()
 
 
 def is_recorded(embedder: Embedder) -> bool:
@@ -140,6 +177,7 @@ def open_run_cache(
         None if isinstance(cache, bool) else cache,
         # A stand-in for tests leaves nothing in a person's own cache.
         enabled=cache is not False
+        and not is_absent(embedder.instrument)
         and (cache is not True or embedder.instrument.kind != TEST_KIND),
         on_notice=on_notice,
     )

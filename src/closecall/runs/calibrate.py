@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from closecall.calibration.artefact import Calibration
 from closecall.calibration.build import History, Material, build
@@ -25,6 +25,7 @@ from closecall.calibration.labels.rows import LabelledRows, collect
 from closecall.calibration.records import Infeasible
 from closecall.datasets import OnBadRow
 from closecall.embedders.base import Embedder
+from closecall.embedders.registry import DEFAULT
 from closecall.errors import (
     DataError,
     UsageError,
@@ -35,12 +36,16 @@ from closecall.metrics.registry import load_metric
 from closecall.records import Case
 from closecall.runs.asked import PathLike, chosen_embedder, read_cases
 from closecall.runs.evaluate import evaluate
+from closecall.runs.judged_by import with_judge_specs
 from closecall.runs.judging import Judging, Measurements, Wanted, build_judged
 from closecall.runs.live import Judging as JudgingModels
 from closecall.runs.live import with_judge_models
 from closecall.runs.monitor import TEXTS
 from closecall.runs.runner import Progress
 from closecall.runs.stale_cache import drop_stale_vectors
+
+if TYPE_CHECKING:
+    from closecall.cassettes import Cassette
 
 DECIDING = frozenset({"label", "group", "input"})
 """Fields, besides the metric's own, that a calibration turns on: none may have two readings."""
@@ -64,6 +69,7 @@ def calibrate(
     leave_out_active: bool = False,
     judge: Wanted = False,
     judge_model: JudgingModels | None = None,
+    cassette: Cassette | None = None,
     previous: Calibration | None = None,
     window: str | None = None,
     threads: int | None = None,
@@ -101,9 +107,9 @@ def calibrate(
         choose the cutoff, so the promise is approximate. ``split``: half of the groups train it
         and the others choose, so the promise is exact. It is kept only where it is better than
         the best single score by more than one standard error.
-    judge_model
-        The chat model, by name or as an object, of a metric that asks one; as ``judge`` of
-        ``evaluate``.
+    judge_model, cassette
+        The chat model, by name or as an object, of a metric that asks one, and where all that
+        leaves the process is recorded; as ``judge`` and ``cassette`` of ``evaluate``.
     previous
         An earlier calibration on mostly the same labels, so that tries are counted.
     window, threads, mapping, on_bad_row, cache, progress, on_notice
@@ -130,15 +136,18 @@ def calibrate(
             f"the values of {' and '.join(texts)} are texts of cases, which the calibration is "
             "not to keep: slice by another field, or keep the texts"
         )
-    spec, used = chosen_embedder(embedder, window, threads)
     measuring: list[Metric] = []
+    told: tuple[str, ...] = ()
     needs: Iterable[str]
     if judging is None:
-        measuring = [load_metric(metric) if isinstance(metric, str) else metric]
-        measuring, _ = with_judge_models(measuring, judge_model, None, on_notice)
+        loaded = load_metric(metric) if isinstance(metric, str) else metric
+        measuring, told = with_judge_models([loaded], judge_model, cassette, on_notice)
         needs = measuring[0].spec.needs
+        # The canaries alone are embedded then, which is no reason to ask a provider.
+        embedder = DEFAULT if embedder is None and not measuring[0].spec.embeds else embedder
     else:
         needs = judging.needs
+    spec, used = chosen_embedder(embedder, window, threads, cassette)
     source, file = read_cases(cases, mapping, on_bad_row, DECIDING.union(needs))
     labelled = [case for case in source if case.label is not None]
     name = "cases" if file.path is None else Path(file.path).name
@@ -171,6 +180,7 @@ def calibrate(
         measuring,
         used,
         guards="off",
+        cassette=cassette,
         cache=cache,
         progress=progress,
         on_notice=on_notice,
@@ -198,19 +208,14 @@ def calibrate(
         instrument=used.instrument,
         canaries=record_canaries(used),
     )
-    history = history_of(previous, material, lock=lock)
-    created = timestamp()
+    how: dict[str, Any] = {
+        "created": timestamp(),
+        "history": history_of(previous, material, lock=lock),
+        "keep_texts": keep_texts,
+    }
     if judging is None or found is None:
-        return build(material, wanted, created=created, history=history, keep_texts=keep_texts)
-    return build_judged(
-        material,
-        found,
-        judging,
-        wanted,
-        created=created,
-        history=history,
-        keep_texts=keep_texts,
-    )
+        return with_judge_specs(build(material, wanted, **how), measuring[0], told)
+    return build_judged(material, found, judging, wanted, **how)
 
 
 def timestamp() -> str:

@@ -13,8 +13,9 @@ from closecall.calibration.store import load_calibration
 from closecall.embedders.base import Embedder
 from closecall.errors import InstrumentMismatchError, UsageError
 from closecall.instrument import CHUNK, differences
-from closecall.metrics.base import Metric, MetricSpec
+from closecall.metrics.base import Metric
 from closecall.runs.applied import Applied
+from closecall.runs.judged_by import judge_option, judge_specs
 
 if TYPE_CHECKING:
     from closecall.metrics.function import Evaluator
@@ -164,16 +165,16 @@ def apply(
                 f"{metric.spec.id} has a calibration and a cutoff of your own; leave out one of "
                 "them"
             )
-        problem = mismatch(one, metric.spec, embedder, spec)
+        problem = mismatch(one, metric, embedder, spec)
         if problem and not uncalibrated:
             raise InstrumentMismatchError(problem)
         found[metric.spec.id] = Applied.of(one.made, one.path, uncalibrated=bool(problem))
     return found
 
 
-def mismatch(one: Given, spec: MetricSpec, embedder: Embedder, embedder_spec: str) -> str:
+def mismatch(one: Given, metric: Metric, embedder: Embedder, embedder_spec: str) -> str:
     """Return why a calibration does not belong to this metric and embedder, empty when it does."""
-    made, name = one.made, one.name
+    made, name, spec = one.made, one.name, metric.spec
     again = _how_to_refresh(one, embedder_spec, embedder.instrument.window)
     if made.judge is not None and made.metric.version != spec.version:
         return (
@@ -181,12 +182,16 @@ def mismatch(one: Given, spec: MetricSpec, embedder: Embedder, embedder_spec: st
             f"({spec.version}): a cutoff holds for the judge it was chosen for. Leave the metric "
             "out, and the one in the calibration is used"
         )
+    if made.metric.version != spec.version and made.metric.judges:
+        return _other_judges(one, metric)
     if made.metric.version != spec.version:
         return (
             f"{name} was made with version {made.metric.version} of {spec.id}, here is "
             f"{spec.version}: the same texts may score otherwise. Calibrate anew, or score its "
             f"own labelled texts again: {again}"
         )
+    if not spec.embeds:
+        return ""  # no embedder has a part in the number
     changed = differences(made.instrument, embedder.instrument)
     check = check_canaries(made.canaries, embedder)
     if not changed and check.verdict == SAME:
@@ -212,17 +217,55 @@ _ADVICE = (
 )
 
 
-def _how_to_refresh(one: Given, spec: str, window: str) -> str:
+def _other_judges(one: Given, metric: Metric) -> str:
+    """Return why marks of other chat models, or of the same asked otherwise, are others."""
+    made, spec = one.made.metric, metric.spec
+    then, now = ", ".join(made.judges), ", ".join(judge_specs(metric, ()))
+    model, version = made.version.partition("+")[0], spec.version.partition("+")[0]
+    changed = (
+        "another chat model"
+        if then != now
+        else "another prompt"
+        if model != version
+        else "the same name with another server, settings or prompt"
+    )
+    again = _how_to_refresh(one, one.made.embedder, one.made.window, judge_specs(metric, ()))
+    return (
+        f"{one.name} holds for the marks of {then}, and here {spec.id} asks {now} "
+        f"({changed}; version {made.version} then, {spec.version} now): the same answers may get "
+        f"other marks. Ask the one it was made with: {judge_option(made.judges)}. Or have its own "
+        f"labelled texts marked again: {again}"
+    )
+
+
+def judge_hint(given: Sequence[Given]) -> str:
+    """Return which chat models the calibrations of a run were made with, empty without any."""
+    told = [
+        f"{one.name} was made with {judge_option(one.made.metric.judges)}"
+        for one in given
+        if one.made.metric.judges
+    ]
+    return "; ".join(told)
+
+
+def _how_to_refresh(one: Given, spec: str, window: str, judges: Sequence[str] = ()) -> str:
     """Return what to type, or to call, to score the labelled texts with the embedder in use."""
     if one.made.sample.texts is None:
-        return "closecall calibrate (this file holds no texts, so it takes the labelled file)"
+        asked = f" {judge_option(judges)}" if judges else ""
+        return (
+            f"closecall calibrate FILE --metric {one.metric}{asked} (this calibration holds no "
+            "texts, so it takes the labelled file)"
+            if judges
+            else "closecall calibrate (this file holds no texts, so it takes the labelled file)"
+        )
     if not one.path or spec.startswith("python:"):
         return "closecall.refresh(calibration, embedder)"
     from closecall.runs.claim import quoted
 
     other = "" if spec == one.made.embedder else f" --embedder {quoted(spec)}"
     wide = "" if window == one.made.window else f" --window {window}"
-    return f"closecall calibrate --refresh {quoted(one.path)}{other}{wide}"
+    asked = f" {judge_option(judges)}" if judges else ""
+    return f"closecall calibrate --refresh {quoted(one.path)}{other}{wide}{asked}"
 
 
 def _metric(one: Given, metrics: Mapping[str, Metric]) -> Metric:

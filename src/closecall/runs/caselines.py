@@ -8,7 +8,7 @@ scores are computed from the whole texts.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from closecall.calibration.labels.items import BY_ROW, group_of
@@ -20,17 +20,23 @@ from closecall.runs.wire import MAX_LINE, dump_line
 FILED = "caseId"
 """The id a case's results are filed under; written when it is not simply the case's ``id``."""
 
+RESPONSES = "responses"
+"""The responses of all runs of a repeated case."""
 
 _TEXTS = ("id", "input", "response", "group", "place")
 _LISTS = ("references", "context", "tags")
 
 
-def case_line(case: Case) -> dict[str, Any]:
-    """Return the line of a case; members without a value are left out, and so is metadata."""
+def case_line(case: Case, responses: Sequence[str | None] = ()) -> dict[str, Any]:
+    """Return the line of a case; members without a value are left out, and so is metadata.
+
+    ``responses`` are those of each run of a repeated case, None where there was none.
+    """
     members: dict[str, Any] = {
         "id": case.id,
         "input": case.input,
         "response": case.response,
+        RESPONSES: list(responses) or None,
         "references": list(case.references) or None,
         "context": list(case.context) or None,
         "label": None if case.label is None else case.label.value,
@@ -88,6 +94,20 @@ def read_case(line: Mapping[str, Any]) -> Case:
         tags=tuple(line.get("tags", ())),
         place=line.get("place") or "",
     )
+
+
+def read_responses(line: Mapping[str, Any]) -> tuple[str | None, ...]:
+    """Return the responses of all runs of a repeated case, as far as they were kept.
+
+    Raises
+    ------
+    RunFolderError
+        Something else stands there; the caller adds the place.
+    """
+    found = line.get(RESPONSES, [])
+    if not isinstance(found, list) or not all(isinstance(one, str | None) for one in found):
+        raise RunFolderError(f"{RESPONSES}: expected a list of texts or null")
+    return tuple(found)
 
 
 def filed_id(line: Mapping[str, Any]) -> object:

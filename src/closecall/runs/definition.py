@@ -26,12 +26,13 @@ def definition(
     *,
     cascade: bool = False,
     subject: str = "",
+    repeats: tuple[int, float] = (1, 1.0),
 ) -> dict[str, Any]:
     """Return the definition as JSON values.
 
     ``applied`` maps a metric to its calibration, ``guards`` to the guards that stand beside it. In
     a ``cascade`` the metrics decide one after another. ``subject`` is the digest of what answers
-    the cases.
+    the cases, ``repeats`` how often it does and the share of passes a case needs.
     """
     used, beside = applied or {}, guards or {}
     return {
@@ -50,6 +51,7 @@ def definition(
         "instrument": msgspec.to_builtins(instrument),
         **({"cascade": True} if cascade else {}),
         **({"subject": subject} if subject else {}),
+        **({"runs": repeats[0], "successThreshold": repeats[1]} if repeats[0] > 1 else {}),
     }
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from closecall._version import __version__
 from closecall.datasets import OnBadRow
 from closecall.embedders.base import Embedder
 from closecall.embedders.cached import CachedEmbedder
-from closecall.errors import UsageError
+from closecall.errors import ConfigurationError, UsageError
 from closecall.metrics.base import Metric
 from closecall.metrics.guards.policy import REJECT, GuardPolicy, guard_policy
 from closecall.metrics.registry import DEFAULT as DEFAULT_METRIC
@@ -21,20 +22,26 @@ from closecall.metrics.registry import load_metrics
 from closecall.records import JSON, Case
 from closecall.runs.asked import (
     PathLike,
-    chosen_embedder,
     is_recorded,
+    needed_embedder,
     open_run_cache,
     read_cases,
 )
+from closecall.runs.budget import Budget, read_budget
 from closecall.runs.cascade import require_rungs
 from closecall.runs.definition import definition, definition_digest
 from closecall.runs.header import MetricPlan, RunHeader
 from closecall.runs.live import Answers, Judging, subject_of, with_judge_models
+from closecall.runs.meter import Meter
+from closecall.runs.prices import Prices, read_prices
 from closecall.runs.record import Run
+from closecall.runs.repeating import require_repeatable
 from closecall.runs.room import require_room
 from closecall.runs.runner import Progress
+from closecall.runs.spent_file import read_spending
 from closecall.runs.values import now_utc
 from closecall.runs.work import Watch, Work
+from closecall.subjects.repeats import SUCCESS_THRESHOLD
 
 if TYPE_CHECKING:
     from closecall.cassettes import Cassette
@@ -42,6 +49,13 @@ if TYPE_CHECKING:
     from closecall.runs.applied import Applied
     from closecall.runs.calibrations import Calibrations, Given
     from closecall.runs.monitor import Monitor
+    from closecall.runs.nearest import LabelledCases
+
+BUDGET = "budget"
+"""Under which a run's header keeps what it may spend."""
+
+LABELS = "labels"
+"""Under which it keeps where the labels come from that stand beside unsure answers."""
 
 
 def evaluate(
@@ -56,7 +70,11 @@ def evaluate(
     cascade: bool = False,
     judge: Judging | None = None,
     answers: Answers | None = None,
+    runs: int = 1,
+    success_threshold: float = SUCCESS_THRESHOLD,
     cassette: Cassette | None = None,
+    budget: Budget | str | int | None = None,
+    prices: Prices | Mapping[str, Any] | None = None,
     window: str | None = None,
     threads: int | None = None,
     mapping: Mapping[str, str] | None = None,
@@ -71,6 +89,7 @@ def evaluate(
     cache: bool | PathLike = True,
     progress: Progress | None = None,
     watch: Watch | None = None,
+    labelled: LabelledCases | bool | None = None,
     asked: Mapping[str, JSON] | None = None,
     on_notice: Callable[[str], None] | None = None,
 ) -> Run:
@@ -110,10 +129,22 @@ def evaluate(
     answers
         What answers the cases that have no response: a subject, or a function from a case to its
         response.
+    runs, success_threshold
+        How often each of those cases is answered, 1 or at least 3, and the share of runs in which
+        it has to pass. Every answer is measured; a case's result is what its runs come to
+        together, its value their mean, and the runs stand in ``CaseResult.trials``.
     cassette
         Everything that leaves the process is recorded there, or comes from there; see
         ``closecall.cassettes.open_cassette``. The caller closes it. The vector cache is not used
         for an embedder that is recorded.
+    budget
+        What may be spent: a number of tokens, or an amount with its currency (``"1.50 USD"``,
+        which needs a price for every model that is asked). Once it is spent nothing more is sent
+        and ``BudgetError`` ends the run, which can be resumed; what was spent before a run was
+        resumed counts. What comes from a cassette or the cache is not spent.
+    prices
+        By model or ``PROVIDER:MODEL``: ``{"gpt-4o-mini": {"input": 0.15, "output": 0.60,
+        "currency": "USD"}}``, per million tokens. Without one a model's cost is unknown.
     window, threads
         For an embedder given by name; see ``load_embedder``. ``window`` None: as in the
         calibrations, else ``chunk``.
@@ -139,6 +170,10 @@ def evaluate(
     watch
         Called once with the run's header, before the first case; what it returns is called with
         every batch of decided cases, those of a resumed run included.
+    labelled
+        Labelled cases, or a file of them (read with the same ``mapping``): the nearest accepted
+        and rejected ones are put beside each unsure answer, as ``nearestLabelled`` in its
+        details. True: those the calibrations were made of. Nothing is decided by them.
     asked
         Kept in the header, for whoever goes on with the run.
     on_notice
@@ -159,7 +194,10 @@ def evaluate(
         The run folder cannot be written or resumed.
     CalibrationFileError, InstrumentMismatchError
         A calibration cannot be read, or belongs to another embedder, metric or version.
+    BudgetError
+        The budget is spent; what was measured before is in ``aef``, or in the error.
     """
+    meter = _meter(budget, prices, aef, resume=resume)
     made = _calibrations(calibration)
     if uncalibrated and not made:
         raise UsageError("uncalibrated is about calibrations; name one with calibration=FILE")
@@ -168,16 +206,24 @@ def evaluate(
 
         metrics = with_judges(metrics, made)
     chosen = load_metrics(DEFAULT_METRIC if metrics is None else metrics, cutoffs)
-    chosen, judges = with_judge_models(chosen, judge, cassette, on_notice)
-    subject_, plan = subject_of(answers, cassette, on_notice)
+    with _telling_judges(made if judge is None else []):
+        chosen, judges = with_judge_models(chosen, judge, cassette, on_notice, meter)
+    answers = _wanted(answers, chosen, on_notice)
+    subject_, plan = subject_of(answers, cassette, on_notice, meter)
+    require_repeatable(
+        runs,
+        success_threshold,
+        chosen,
+        subject_,
+        cascade=cascade,
+        recorded=cassette is not None,
+    )
     if resume and aef is None:
         raise UsageError("resume needs the run folder: aef=DIR")
-    if made:
-        from closecall.runs.calibrations import embedder_of, window_of
-
-        embedder = embedder_of(made) if embedder is None else embedder
-        window = window_of(made) if window is None and isinstance(embedder, str) else window
-    spec, used = chosen_embedder(embedder, window, threads, cassette)
+    embedder, window = _of_calibrations(made, chosen, embedder, window)
+    spec, used = needed_embedder(
+        chosen, embedder, window, threads, cassette=cassette, on_notice=on_notice, meter=meter
+    )
     needed = frozenset(field for metric in chosen for field in metric.spec.needs)
     source, facts = read_cases(cases, mapping, on_bad_row, needed)
     applied: dict[str, Applied] = {}
@@ -218,6 +264,7 @@ def evaluate(
                 {plan.id: plan.guards for plan in plans},
                 cascade=cascade,
                 subject="" if subject_ is None else subject_.identity.digest,
+                repeats=(runs, success_threshold),
             )
         ),
         subject=subject,
@@ -227,8 +274,23 @@ def evaluate(
         judges=judges,
         answered_by=None if subject_ is None else subject_.identity,
         subject_plan=plan,
-        asked=dict(asked or {}),
+        runs=runs,
+        success_threshold=success_threshold,
+        asked=_asked(asked, meter, labelled),
     )
+    nearest = None
+    if labelled is not None and labelled is not False:
+        from closecall.runs.nearest import nearest_labelled
+
+        nearest = nearest_labelled(
+            labelled,
+            made,
+            used,
+            mapping=mapping,
+            on_bad_row=on_bad_row if isinstance(labelled, str | os.PathLike) else "fail",
+            content=content,
+            on_notice=on_notice,
+        )
     if aef is not None:
         require_room(header, chosen, source)
     # A warm cache would hide what a replay misses, and leave a recording incomplete.
@@ -247,10 +309,56 @@ def evaluate(
             subject=subject_,
             cassette=cassette,
             watch=None if watch is None else watch(header),
+            meter=meter,
+            nearest=nearest,
         )
         if aef is None:
             return work.in_memory(source)
         return work.in_folder(source, Path(aef), resume=resume)
+
+
+@contextmanager
+def _telling_judges(made: Sequence[Given]) -> Iterator[None]:
+    """Say of a chat model that is missing which one the calibrations were made with."""
+    try:
+        yield
+    except ConfigurationError as error:
+        from closecall.runs.calibrations import judge_hint
+
+        hint = judge_hint(made)
+        # What is more special says what to do by itself.
+        if not hint or type(error) is not ConfigurationError:
+            raise
+        raise ConfigurationError(f"{error}. {hint}") from error
+
+
+def _wanted(
+    answers: Answers | None, metrics: Sequence[Metric], on_notice: Callable[[str], None] | None
+) -> Answers | None:
+    """Return what answers the cases, None where no metric would look at an answer."""
+    if answers is None or any(metric.spec.reads_response for metric in metrics):
+        return answers
+    if on_notice is not None:
+        on_notice("no metric of this run reads a response, so the subject is not asked")
+    return None
+
+
+def _of_calibrations(
+    made: Sequence[Given],
+    metrics: Sequence[Metric],
+    embedder: Embedder | str | None,
+    window: str | None,
+) -> tuple[Embedder | str | None, str | None]:
+    """Return embedder and window as calibrations of metrics that embed were made with them."""
+    if not made:
+        return embedder, window
+    from closecall.runs.calibrations import embedder_of, window_of
+
+    plain = {metric.spec.id for metric in metrics if not metric.spec.embeds}
+    own = [one for one in made if one.metric not in plain]
+    embedder = embedder_of(own) if embedder is None and own else embedder
+    window = window_of(own) if window is None and isinstance(embedder, str) else window
+    return embedder, window
 
 
 def require_kept(made: Sequence[Given], plans: Sequence[MetricPlan]) -> None:
@@ -263,6 +371,38 @@ def require_kept(made: Sequence[Given], plans: Sequence[MetricPlan]) -> None:
                 f"the calibration of {plan.id} promises how few good answers are rejected, and a "
                 f"guard that rejects ({', '.join(strict)}) would break that: leave those unsure"
             )
+
+
+def _meter(
+    budget: Budget | str | int | None,
+    prices: Prices | Mapping[str, Any] | None,
+    aef: PathLike | None,
+    *,
+    resume: bool,
+) -> Meter:
+    """Return what counts a run, from what it spent before on; refuse one with nothing left."""
+    spent = read_spending(Path(aef)) if resume and aef is not None else None
+    meter = Meter(
+        None if budget is None else read_budget(budget, "budget"),
+        (None if spent is None else spent.prices) if prices is None else read_prices(prices),
+        () if spent is None else spent.spent,
+    )
+    meter.require_left()
+    return meter
+
+
+def _asked(
+    asked: Mapping[str, JSON] | None,
+    meter: Meter,
+    labelled: LabelledCases | bool | None,  # noqa: FBT001 - as evaluate takes it
+) -> dict[str, JSON]:
+    """Return what the header keeps for whoever goes on: what was asked for, budget and labels."""
+    kept = dict(asked or {})
+    if labelled is True:
+        kept[LABELS] = True
+    elif isinstance(labelled, str | os.PathLike):
+        kept[LABELS] = str(Path(labelled).absolute())
+    return kept if meter.budget is None else {**kept, BUDGET: meter.budget.spelt}
 
 
 def _calibrations(given: Calibrations | None) -> list[Given]:

@@ -24,12 +24,13 @@ RUN = "run.json"
 RESULTS = "results.ndjson"
 METRICS = "metrics.json"
 SUMMARY = "summary.json"
+GATES = "gates.ndjson"
 SEAL = "seal.json"
 CASES = "ext/closecall/cases.ndjson"
 WRITER = "ext/closecall/writer.json"
 """Who is writing, while someone is; gone from a closed run."""
 TEMPORARY = ".tmp"
-STAGED = tuple(name + TEMPORARY for name in (RUN, METRICS, SUMMARY, SEAL, WRITER))
+STAGED = tuple(name + TEMPORARY for name in (RUN, METRICS, SUMMARY, GATES, SEAL, WRITER))
 
 _SEGMENT = r"[A-Za-z0-9_-](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?"
 _PATH = re.compile(rf"{_SEGMENT}(?:/{_SEGMENT})*")
@@ -37,7 +38,7 @@ _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\..*)?", re.IGN
 _MAX_PATH_BYTES = 255
 _CHUNK = 1024 * 1024
 _ROOT_FILES = frozenset(
-    {RUN, RESULTS, METRICS, SUMMARY, SEAL, "evidence.ndjson", "gates.ndjson"}
+    {RUN, RESULTS, METRICS, SUMMARY, SEAL, "evidence.ndjson", GATES}
     | {"traces.otlp.jsonl", "logs.otlp.jsonl", "attestation.dsse.json"}
 )
 _ROOT_FOLDERS = frozenset({"blobs", "ext", "overlays"})

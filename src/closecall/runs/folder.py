@@ -18,6 +18,7 @@ from closecall.errors import RunFolderError, UsageError
 from closecall.runs import claim, files, locking
 from closecall.runs.aef import metrics_document, run_document, seal_document
 from closecall.runs.appender import Appender
+from closecall.runs.case_order import TRIAL, Order
 from closecall.runs.caselines import dump_case, without_texts
 from closecall.runs.reader import checked_result
 from closecall.runs.recovery import fingerprint, survey
@@ -54,9 +55,13 @@ class RunFolder:
         metrics: list[Document],
         paths: Sequence[str],
         results: Appender,
+        *,
+        runs: int = 1,
     ) -> None:
         self.path, self.header, self.metrics = path, header, metrics
         self.paths = tuple(paths)
+        self._order = Order(self.paths, runs)
+        self._repeated = False  # whether the unfinished case is
         self.run_id: str = header["runId"]
         self.done = 0
         self._results = results
@@ -74,6 +79,7 @@ class RunFolder:
         metrics: Sequence[Mapping[str, Any]],
         *,
         paths: Sequence[str] | None = None,
+        runs: int = 1,
     ) -> Self:
         """Start a run in a new or empty folder.
 
@@ -86,6 +92,8 @@ class RunFolder:
         paths
             The paths each case has exactly one result for, in the order of its lines; recorded
             in run.json under ``ext``. By default the ids of the metrics that have scores.
+        runs
+            How many runs a repeated case has; ``case_order`` says how its lines stand.
 
         Raises
         ------
@@ -98,7 +106,7 @@ class RunFolder:
             paths = [m["id"] for m in declared["metrics"] if m["kind"] not in FROM_STATE]
         if not paths or len(set(paths)) != len(paths):
             raise UsageError("a run needs paths, each of them once")
-        run = run_document(_with_paths(header, paths), "running")
+        run = run_document(_with_paths(header, paths, runs), "running")
         claim.require_vacant(root)
         with files.translated(
             f"{root}: the run folder cannot be made", "Choose another: --aef DIR"
@@ -116,7 +124,7 @@ class RunFolder:
         except BaseException:
             results.close()
             raise
-        return cls(root, run, declared["metrics"], paths, results)
+        return cls(root, run, declared["metrics"], paths, results, runs=runs)
 
     @classmethod
     def resume(cls, path: str | os.PathLike[str]) -> Self:
@@ -151,13 +159,13 @@ class RunFolder:
             raise RunFolderError(
                 f"{root / files.RUN}: was not written by closecall, which alone knows how to go on"
             )
-        folder = cls(root, header, metrics, paths, results)
-        kept = survey(root, folder.run_id, paths)
+        folder = cls(root, header, metrics, paths, results, runs=_runs_of(header))
+        kept = survey(root, folder.run_id, folder._order)
         with files.translated(f"{root}: cannot be written"):
-            # A summary or seal of an open run is what a killed close left behind.
-            files.remove(root, *files.STAGED, files.SUMMARY, files.SEAL)
+            # A summary, gates or seal of an open run are what a killed close left behind.
+            files.remove(root, *files.STAGED, files.SUMMARY, files.GATES, files.SEAL)
             claim.sign(root)
-            results.cut(kept.results_bytes, kept.cases * len(paths))
+            results.cut(kept.results_bytes, kept.results)
             if files.exists(root, files.CASES):
                 folder._cases = folder._texts(create=False)
                 folder._cases.cut(kept.cases_bytes, kept.cases)
@@ -205,8 +213,8 @@ class RunFolder:
     def append(self, lines: Sequence[Mapping[str, Any]]) -> None:
         """Write results (``aef.result_line``) in one go: all of them, or none.
 
-        The lines of a case stand side by side in the order of ``paths``. How lines are spread
-        over calls leaves no trace in the file.
+        The lines of a case stand side by side in the order of ``paths``, those of a repeated case
+        as ``case_order`` says. How lines are spread over calls leaves no trace in the file.
 
         Raises
         ------
@@ -217,13 +225,15 @@ class RunFolder:
         """
         self._require_open()
         within, fresh, done = list(self._within), set[int](), self.done
+        repeated = self._repeated
         for line in lines:
-            path = self.paths[len(within)]
+            repeated = repeated if within else self._order.is_repeated(line)
+            path, trial = self._order.place(len(within), repeated=repeated)
             case_id = within[0] if within else line["caseId"]
-            if (line["caseId"], line["path"]) != (case_id, path):
+            if (line["caseId"], line["path"], line.get(TRIAL)) != (case_id, path, trial):
                 raise UsageError(
-                    f"expected the result of case {case_id!r} at {path!r}, got case "
-                    f"{line['caseId']!r} at {line['path']!r}"
+                    f"expected the result of case {case_id!r} at {path!r}{_of_run(trial)}, got "
+                    f"case {line['caseId']!r} at {line['path']!r}{_of_run(line.get(TRIAL))}"
                 )
             if not within:
                 mark = fingerprint(self.run_id, case_id)
@@ -231,12 +241,12 @@ class RunFolder:
                     raise UsageError(f"the case {case_id!r} is in the run twice; ids must differ")
                 fresh.add(mark)
             within.append(case_id)
-            if len(within) == len(self.paths):
+            if len(within) == self._order.lines(repeated=repeated):
                 within, done = [], done + 1
         if self._cases is not None and done + bool(within) > self._cases.count:
             raise UsageError("the texts of a case are written before its results")
         self._results.append([dump_line(line) for line in lines])
-        self._within, self.done = within, done
+        self._within, self.done, self._repeated = within, done, repeated
         self._seen |= fresh
 
     def sync(self) -> None:
@@ -246,8 +256,14 @@ class RunFolder:
             if appender is not None:
                 appender.sync()
 
-    def close(self, *, summary: Mapping[str, Any], ended_at: str | None = None) -> None:
-        """Write summary, final header and seal; the run does not change any more.
+    def close(
+        self,
+        *,
+        summary: Mapping[str, Any],
+        gates: Sequence[Mapping[str, Any]] = (),
+        ended_at: str | None = None,
+    ) -> None:
+        """Write summary, gates, final header and seal; the run does not change any more.
 
         Everything is first written aside and flushed. When that fails (disk full, no permission)
         the run stays open with all its results, and can be closed again or resumed.
@@ -256,6 +272,8 @@ class RunFolder:
         ----------
         summary
             ``aef.summary_document``.
+        gates
+            ``gate_lines.decision_lines``; without any there is no such file.
         ended_at
             The run's end; None: now.
 
@@ -270,7 +288,10 @@ class RunFolder:
         ended_at = ended_at or now_utc()
         run = run_document(self.header, "completed", ended_at=ended_at)
         facts = {"schemaVersion": SCHEMA_VERSION, "runId": self.run_id, **summary}
-        documents = {files.SUMMARY: dump_document(facts), files.RUN: dump_document(run)}
+        documents = {files.SUMMARY: dump_document(facts)}
+        if gates:
+            documents[files.GATES] = b"".join(map(dump_line, gates))
+        documents[files.RUN] = dump_document(run)
         hint = f"Its results are safe. {claim.how_to_go_on(self.path)}"
         with files.translated(f"{self.path}: the run cannot be closed", hint):
             self.sync()
@@ -327,11 +348,22 @@ class RunFolder:
                 self._let_go()
 
 
-def _with_paths(header: Mapping[str, Any], paths: Sequence[str]) -> Document:
-    """Return the header with the paths recorded, which resuming needs."""
+def _of_run(trial: int | None) -> str:
+    return "" if trial is None else f" in run {trial}"
+
+
+def _with_paths(header: Mapping[str, Any], paths: Sequence[str], runs: int) -> Document:
+    """Return the header with the paths recorded, which resuming needs, and the runs if several."""
     ext = dict(header.get("ext", {}))
     ext[_OURS] = {**ext.get(_OURS, {}), "paths": list(paths)}
+    if runs > 1:
+        ext[_OURS]["runs"] = runs
     return {**header, "ext": ext}
+
+
+def _runs_of(header: Mapping[str, Any]) -> int:
+    runs = header["ext"][_OURS].get("runs", 1)
+    return runs if isinstance(runs, int) and runs >= 1 else 1
 
 
 def _paths_of(header: Mapping[str, Any]) -> list[str] | None:

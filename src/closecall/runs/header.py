@@ -16,6 +16,7 @@ from closecall.runs.definition import evaluator_version
 from closecall.runs.live import SubjectPlan
 from closecall.runs.results import cutoff_note, cutoff_source
 from closecall.subjects.base import SubjectIdentity
+from closecall.subjects.repeats import SUCCESS_THRESHOLD
 
 
 class MetricPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +96,8 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
 
     In a ``cascade`` the metrics decide one after another, in this order. ``judges`` names the chat
     models that judge. ``answered_by`` is what answered the cases without a response, and
-    ``subject_plan`` how to make it again, None where it was given in Python.
+    ``subject_plan`` how to make it again, None where it was given in Python. With several ``runs``
+    each of those cases is answered so often, and passes in a ``success_threshold`` of them.
     ``asked`` is what whoever began the run keeps with it to go on as it began, such as its gates.
     """
 
@@ -117,6 +119,8 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
     judges: tuple[str, ...] = ()
     answered_by: SubjectIdentity | None = None
     subject_plan: SubjectPlan | None = None
+    runs: int = 1
+    success_threshold: float = SUCCESS_THRESHOLD
     asked: dict[str, JSON] = {}
 
     def to_json(self) -> dict[str, Any]:

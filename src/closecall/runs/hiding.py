@@ -25,18 +25,31 @@ _OWN_WORDS = frozenset({"interpretation", "rating", "state", "judge"})
 
 def without_words(row: CaseResult) -> CaseResult:
     """Return the case with its results as a folder without content holds them."""
+    if row.trials:
+        # What is over all runs has the words of closecall, numbers and states in its details.
+        return msgspec.structs.replace(
+            row,
+            results=tuple(_unquoted(result) for result in row.results),
+            trials=tuple(without_words(trial) for trial in row.trials),
+        )
     results = tuple(_hidden(result) for result in row.results)
     return msgspec.structs.replace(row, results=results)
 
 
 def _hidden(result: MetricResult) -> MetricResult:
+    result = _unquoted(result)
     found = result.measurement
-    reason = _reason(result.reason)
+    if isinstance(found, Unmeasured):
+        return result
+    found = msgspec.structs.replace(found, details=_numbers(found.details))
+    return msgspec.structs.replace(result, measurement=found)
+
+
+def _unquoted(result: MetricResult) -> MetricResult:
+    found = result.measurement
     if isinstance(found, Unmeasured):
         found = Unmeasured(_reason(found.reason), found.state)
-    else:
-        found = msgspec.structs.replace(found, details=_numbers(found.details))
-    return msgspec.structs.replace(result, measurement=found, reason=reason)
+    return msgspec.structs.replace(result, measurement=found, reason=_reason(result.reason))
 
 
 def _reason(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ import msgspec
 
 from closecall.errors import ClosecallError, RunFolderError, UsageError
 from closecall.runs import files, locking
+from closecall.runs.gate_results import GateState
 from closecall.runs.stored import header_of, load_run
 from closecall.runs.summary import CaseCounts
 
@@ -33,8 +35,8 @@ class KeptRun(msgspec.Struct, frozen=True, kw_only=True):
 
     ``status`` is one of ``complete``, ``cut off``, ``being written`` and ``unreadable``; of the
     last, ``problem`` says why and nothing else is known. ``bytes`` is what its files hold.
-    ``counts`` None: they were not asked for. ``exit_code`` is that of a complete run by its
-    cases, gates left aside.
+    ``counts`` None: they were not asked for. ``exit_code`` is that of a complete run, as its gates
+    decided it where it had any; ``gates`` counts these by what became of them.
     """
 
     folder: str
@@ -46,6 +48,7 @@ class KeptRun(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: str | None = None
     metrics: tuple[str, ...] = ()
     counts: CaseCounts | None = None
+    gates: dict[GateState, int] = {}
     exit_code: int | None = None
     problem: str = ""
 
@@ -199,6 +202,7 @@ def _kept(folder: Path, *, counts: bool) -> KeptRun:
         ended_at=header.ended_at,
         metrics=tuple(plan.id for plan in header.metrics),
         counts=None if run is None else run.cases,
+        gates={} if run is None else dict(Counter(one.state for one in run.gates)),
         exit_code=run.exit_code if run is not None and status == COMPLETE else None,
     )
 

@@ -6,10 +6,12 @@ from typing import Any
 
 import msgspec
 
+from closecall.embedders.absent import is_absent
 from closecall.records import Case, Measured, Measurement, State, Tokens, Unmeasured
 from closecall.runs.aef import result_line, score
 from closecall.runs.header import MetricPlan, RunHeader
-from closecall.runs.results import CaseResult, MetricResult, guards_words
+from closecall.runs.results import CaseResult, CaseTokens, MetricResult, guards_words
+from closecall.subjects.repeats import passes_needed
 
 EXT = "closecall"
 """Our member of the format's ``ext`` object."""
@@ -27,6 +29,7 @@ class _Facts(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fie
     tokens: dict[str, Tokens] = {}
     borderline: bool = False
     held: tuple[str, ...] = ()
+    usage: tuple[CaseTokens, ...] = ()
 
 
 def to_line(
@@ -35,13 +38,21 @@ def to_line(
     case: Case,
     result: MetricResult,
     duration_ms: float | None,
+    *,
+    trial: int | None = None,
+    trials: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the line of results.ndjson for one decided measurement."""
+    """Return the line of results.ndjson for one decided measurement.
+
+    ``trial`` is which run of a repeated case it is of; ``trials`` counts the runs that it is over.
+    """
     measured = result.measurement
     common: dict[str, Any] = {
         "reason": result.reason,
         "duration_ms": duration_ms if result.duration_ms is None else result.duration_ms,
         "annotator": _annotator(header, plan),
+        "trial": trial,
+        "trials": trials,
     }
     if isinstance(measured, Measured):
         facts = _Facts(
@@ -57,6 +68,9 @@ def to_line(
         common["ext"] = {EXT: msgspec.to_builtins(facts)}
         if result.cutoff is not None:
             common["verdict_rule"] = _rule(plan, result.cutoff)
+            if trials is not None:
+                needed = passes_needed(header.runs, header.success_threshold)
+                common["verdict_rule"]["expr"] += f"; in {needed} of {header.runs} runs"
         if result.state is State.FAILED:
             common["severity"] = "medium"
     return result_line(
@@ -72,6 +86,8 @@ def to_line(
 def _annotator(header: RunHeader, plan: MetricPlan) -> dict[str, str]:
     """Return what gave the number: code with an embedder, or a chat model."""
     if not plan.judges:
+        if is_absent(header.instrument):
+            return {"kind": "CODE"}
         return {"kind": "CODE", "model": header.instrument.model}
     return {"kind": "LLM", "model": ", ".join(plan.judges)}
 

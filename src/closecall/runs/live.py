@@ -11,6 +11,7 @@ import msgspec
 from closecall.errors import (
     ConfigurationError,
     MissingExtraError,
+    MissingPriceError,
     ReplayMissError,
     UsageError,
 )
@@ -20,6 +21,7 @@ from closecall.records import Case
 if TYPE_CHECKING:
     from closecall.cassettes import Cassette
     from closecall.chat.base import ChatModel
+    from closecall.runs.meter import Meter
     from closecall.subjects.base import Subject
 
 Notice: TypeAlias = Callable[[str], None]
@@ -49,7 +51,12 @@ class SubjectPlan(msgspec.Struct, frozen=True, kw_only=True):
 
         return self.command is not None and redact(self.command, Secret("")) != self.command
 
-    def make(self, cassette: Cassette | None, on_notice: Notice | None) -> Subject:
+    def make(
+        self,
+        cassette: Cassette | None,
+        on_notice: Notice | None,
+        meter: Meter | None = None,
+    ) -> Subject:
         """Return the subject; nothing is asked yet.
 
         Raises
@@ -63,7 +70,7 @@ class SubjectPlan(msgspec.Struct, frozen=True, kw_only=True):
 
         prompt = self.system_prompt_file
         return ChatSubject(
-            self._chat(cassette, on_notice),
+            self._chat(cassette, on_notice, meter),
             system_prompt=None if prompt is None else read_system_prompt(Path(prompt)),
             temperature=self.temperature,
             seed=self.seed,
@@ -88,8 +95,11 @@ class SubjectPlan(msgspec.Struct, frozen=True, kw_only=True):
 
         return RecordedSubject(cassette, lambda: CommandSubject(command), command)
 
-    def _chat(self, cassette: Cassette | None, on_notice: Notice | None) -> ChatModel:
+    def _chat(
+        self, cassette: Cassette | None, on_notice: Notice | None, meter: Meter | None
+    ) -> ChatModel:
         from closecall.chat.registry import endpoint_chat, load_chat_model
+        from closecall.runs.metered import metered_chat
 
         endpoint, model = self.endpoint, self.model
         if endpoint is not None and model is None:
@@ -103,7 +113,7 @@ class SubjectPlan(msgspec.Struct, frozen=True, kw_only=True):
             return load_chat_model(model, on_notice=on_notice)
 
         named = f"{model}@{endpoint}" if endpoint is not None else model
-        return make() if cassette is None else cassette.chat(make, named)
+        return metered_chat(make, named, cassette, meter, "subject")
 
 
 Answers: TypeAlias = "Subject | SubjectPlan | Callable[[Case], Any]"
@@ -113,26 +123,41 @@ Judging: TypeAlias = "str | ChatModel | Sequence[str | ChatModel]"
 
 
 def subject_of(
-    answers: Answers | None, cassette: Cassette | None, on_notice: Notice | None
+    answers: Answers | None,
+    cassette: Cassette | None,
+    on_notice: Notice | None,
+    meter: Meter | None = None,
 ) -> tuple[Subject | None, SubjectPlan | None]:
-    """Return what answers, and how to make it again where that is known."""
+    """Return what answers, and how to make it again where that is known.
+
+    With a ``meter`` its tokens are counted.
+    """
     if answers is None:
         return None, None
     if isinstance(answers, SubjectPlan):
-        return answers.make(cassette, on_notice), answers
+        return answers.make(cassette, on_notice, meter), answers
+    found = _given_subject(answers, cassette)
+    if meter is None:
+        return found, None
+    from closecall.runs.metered import metered_subject
+
+    return metered_subject(found, meter), None
+
+
+def _given_subject(answers: Any, cassette: Cassette | None) -> Subject:
     from closecall.subjects.base import Subject
     from closecall.subjects.python import CallableSubject
 
     if isinstance(answers, Subject):
-        return answers, None
+        return answers
     if callable(answers):
         if cassette is None:
-            return CallableSubject(answers), None
+            return CallableSubject(answers)
         from closecall.subjects.recorded import RecordedSubject
 
         function = answers
         called = f"{IN_PYTHON}{getattr(function, '__qualname__', type(function).__name__)}"
-        return RecordedSubject(cassette, lambda: CallableSubject(function), called), None
+        return RecordedSubject(cassette, lambda: CallableSubject(function), called)
     raise UsageError(
         "answers takes a subject, or a function from a case to its response; got "
         f"{type(answers).__name__}"
@@ -144,8 +169,11 @@ def with_judge_models(
     judge: Judging | None,
     cassette: Cassette | None,
     on_notice: Notice | None,
+    meter: Meter | None = None,
 ) -> tuple[list[Metric], tuple[str, ...]]:
     """Return the metrics with a chat model where one is needed, and the models' names.
+
+    With a ``meter`` the models' tokens are counted.
 
     Raises
     ------
@@ -158,6 +186,11 @@ def with_judge_models(
     chosen = list(metrics)
     from closecall.metrics.judge.base import JudgedMetric, lacking_chat, with_chat
 
+    if meter is not None:
+        from closecall.runs.metered import metered_metric
+
+        chosen = [metered_metric(metric, meter) for metric in chosen]
+
     if not lacking_chat(chosen):
         if judge is not None and not any(isinstance(one, JudgedMetric) for one in chosen):
             raise UsageError(
@@ -167,8 +200,8 @@ def with_judge_models(
         return chosen, ()
     wanted: list[Any] = list(judge) if isinstance(judge, list | tuple) else [judge]
     try:
-        models = [_model(one, cassette, on_notice) for one in wanted]
-    except (MissingExtraError, ReplayMissError):
+        models = [_model(one, cassette, on_notice, meter) for one in wanted]
+    except (MissingExtraError, MissingPriceError, ReplayMissError):
         raise  # these say what to do by themselves
     except ConfigurationError as error:
         names = ", ".join(lacking_chat(chosen))
@@ -182,13 +215,22 @@ def with_judge_models(
 
 
 def _model(
-    one: str | ChatModel | None, cassette: Cassette | None, on_notice: Notice | None
+    one: str | ChatModel | None,
+    cassette: Cassette | None,
+    on_notice: Notice | None,
+    meter: Meter | None,
 ) -> ChatModel:
+    from closecall.runs.metered import metered_chat
+
     if one is not None and not isinstance(one, str):
-        return one if cassette is None else cassette.chat(lambda: one)
+        from closecall.chat.base import ChatModel
+
+        if not isinstance(one, ChatModel):
+            return one  # refused where it is bound to its metrics
+        return metered_chat(lambda: one, None, cassette, meter, "judge")
     from closecall.chat.registry import load_chat_model
 
     def make() -> ChatModel:
         return load_chat_model(one, judge=True, on_notice=on_notice)
 
-    return make() if cassette is None else cassette.chat(make, one)
+    return metered_chat(make, one, cassette, meter, "judge")

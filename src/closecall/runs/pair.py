@@ -31,9 +31,10 @@ def score_pair(
     accepts.
     """
     if len(metric.spec.needs) < _TWO:
+        read = " and ".join(metric.spec.needs) or "whole"
         raise UsageError(
-            f"{metric.spec.id} reads the {' and '.join(metric.spec.needs)} of a case, which is no "
-            "pair of texts: evaluate a file of cases with it"
+            f"{metric.spec.id} reads the {read} of a case, which is no pair of texts: evaluate a "
+            "file of cases with it"
         )
     first, second = metric.spec.needs[:_TWO]
     case = Case(id="pair", **{first: _value(first, text_a), second: _value(second, text_b)})  # type: ignore[arg-type]

@@ -234,7 +234,7 @@ def _half(progress: Progress | None, turn: int) -> Progress | None:
 
 
 def _reasons(measured: Iterable[Measurement]) -> dict[str, int]:
-    return dict(Counter(one.reason for one in measured if not isinstance(one, Measured)))
+    return dict(Counter(one.cause for one in measured if not isinstance(one, Measured)))
 
 
 def _nothing_left(labels: int, both: int, unmeasured: Sequence[dict[str, int]]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from closecall.errors import RunFolderError
 from closecall.records import ABSENCES, Case, State
 from closecall.runs import files
-from closecall.runs.caselines import filed_id, read_case
+from closecall.runs.caselines import filed_id, read_case, read_responses
 from closecall.runs.files import CASES, METRICS, RESULTS, RUN, SEAL, SUMMARY, Line
 from closecall.runs.tally import PENDING
 from closecall.runs.wire import Document
@@ -85,20 +85,23 @@ class RunReader:
 
         None at all when no file of them was written.
         """
-        for _, case in self.filed_cases():
+        for _, case, _ in self.filed_cases():
             yield case
 
-    def filed_cases(self) -> Iterator[tuple[object, Case]]:
-        """Yield each case after the ``caseId`` that the results of its line are filed under."""
+    def filed_cases(self) -> Iterator[tuple[object, Case, tuple[str | None, ...]]]:
+        """Yield each case after the ``caseId`` that the results of its line are filed under.
+
+        Of a case that was repeated, also the response of each run, None where there was none.
+        """
         if not files.exists(self.path, CASES):
             return
         for line in self._lines(CASES):
             found = files.parsed(self.path, CASES, line)
             try:
-                case = read_case(found)
+                case, responses = read_case(found), read_responses(found)
             except RunFolderError as error:
                 raise RunFolderError(f"{self.path / CASES}:{line.number}: {error}") from error
-            yield filed_id(found), case
+            yield filed_id(found), case, responses
 
     def verify(self) -> list[str]:
         """Return what is wrong with the folder, empty when all of it holds.

@@ -16,6 +16,8 @@ from closecall.runs.summary import EXIT_FAILED, CaseCounts, MetricSummary, exit_
 if TYPE_CHECKING:
     from closecall.embedders.base import Usage
     from closecall.runs.monitor import Watched
+    from closecall.runs.spending import Spending
+    from closecall.subjects.agreement import Repeats
 
 EXIT_UNCALIBRATED = 6
 
@@ -23,8 +25,8 @@ EXIT_UNCALIBRATED = 6
 class Answers(msgspec.Struct, frozen=True, kw_only=True):
     """What a subject answered in a run, or in the part of it that ended it.
 
-    ``cut`` answers were cut off at the most tokens allowed; ``missing`` cases got none. Tokens
-    are as reported, without the ``unreported`` answers; None where none was reported.
+    ``cut`` answers were cut off at the most tokens allowed; ``missing`` times a case got none.
+    Tokens are as reported, without the ``unreported`` answers; None where none was reported.
     """
 
     answers: int
@@ -46,6 +48,8 @@ class Run:
     ``cascade`` has the counts and errors of all rungs together. ``usage`` is what a
     provider reported; None where the embedder is on this machine. ``gates`` holds what became of
     each gate (``GateResult``) and ``gates_code`` the exit code they give, where there are any.
+    ``repeats`` says of each metric what several runs of the cases came to; None with one run.
+    ``spending`` counts tokens by role and model; None where nothing was asked of any provider.
     """
 
     header: RunHeader
@@ -59,6 +63,8 @@ class Run:
     answered: Answers | None = None
     gates: tuple[Any, ...] = ()
     gates_code: int | None = None
+    repeats: tuple[Repeats, ...] | None = None
+    spending: Spending | None = None
     _rows: Callable[[], Iterator[CaseResult]] = field(repr=False, default=lambda: iter(()))
 
     def __iter__(self) -> Iterator[CaseResult]:

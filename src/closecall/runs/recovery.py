@@ -1,28 +1,30 @@
 """What can be kept of a run whose writer died: the cases that are there in full.
 
-The results of one case are one line a path, in the order of the run's paths, side by side. What
-follows the last complete case is work to do again.
+The results of one case stand side by side, as ``case_order`` says. What follows the last complete
+case is work to do again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from closecall.errors import RunFolderError
+from closecall.runs.case_order import TRIAL, Order
 from closecall.runs.caselines import filed_id
 from closecall.runs.files import CASES, RESULTS, Line, exists, lines, parsed
 from closecall.runs.values import result_id
 
 
 class Kept(NamedTuple):
-    """How far each file is sound: complete cases, and the bytes they take.
+    """How far each file is sound: complete cases, their results, and the bytes they take.
 
     ``seen`` holds a 64-bit fingerprint of each case id.
     """
 
     cases: int
+    results: int
     results_bytes: int
     cases_bytes: int
     seen: set[int]
@@ -33,7 +35,7 @@ def fingerprint(run_id: str, case_id: str) -> int:
     return int(result_id(run_id, case_id, "")[2:18], 16)
 
 
-def survey(root: Path, run_id: str, paths: Sequence[str]) -> Kept:
+def survey(root: Path, run_id: str, order: Order) -> Kept:
     """Read both files side by side and find where the last complete case ends.
 
     Raises
@@ -45,12 +47,12 @@ def survey(root: Path, run_id: str, paths: Sequence[str]) -> Kept:
     texts = _case_ids(root) if exists(root, CASES) else None
     results = lines(root, RESULTS, growing=True)
     seen: set[int] = set()
-    results_bytes = cases_bytes = 0
+    count = results_bytes = cases_bytes = 0
     while True:
-        group = _one_case(root, results, run_id, paths)
+        group = _one_case(root, results, run_id, order)
         if group is None:
             break
-        case_id, end = group
+        case_id, size, end = group
         mark = fingerprint(run_id, case_id)
         if mark in seen:
             raise RunFolderError(f"{root / RESULTS}: the case {case_id!r} stands there twice")
@@ -61,8 +63,8 @@ def survey(root: Path, run_id: str, paths: Sequence[str]) -> Kept:
             require_same_case(root, len(seen) + 1, text[0], case_id)
             cases_bytes = text[1]
         seen.add(mark)
-        results_bytes = end
-    return Kept(len(seen), results_bytes, cases_bytes, seen)
+        count, results_bytes = count + size, end
+    return Kept(len(seen), count, results_bytes, cases_bytes, seen)
 
 
 def require_same_case(root: Path, number: int, text_id: object, case_id: str) -> None:
@@ -80,20 +82,24 @@ def _case_ids(root: Path) -> Iterator[tuple[Any, int]]:
 
 
 def _one_case(
-    root: Path, results: Iterator[Line], run_id: str, paths: Sequence[str]
-) -> tuple[str, int] | None:
-    """Return the next case's id and where it ends; None when its lines are not all there."""
-    case_id, end = "", 0
-    for index, path in enumerate(paths):
+    root: Path, results: Iterator[Line], run_id: str, order: Order
+) -> tuple[str, int, int] | None:
+    """Return the next case's id, its lines and where it ends; None when they are not all there."""
+    case_id, end, index, size, repeated = "", 0, 0, 1, False
+    while index < size:
         line = next(results, None)
         if line is None:
             return None
         found = parsed(root, RESULTS, line)
-        case_id = case_id if index else str(found.get("caseId"))
+        if not index:
+            case_id, repeated = str(found.get("caseId")), order.is_repeated(found)
+            size = order.lines(repeated=repeated)
+        path, trial = order.place(index, repeated=repeated)
         expected = {
-            "resultId": result_id(run_id, case_id, path),
+            "resultId": result_id(run_id, case_id, path, trial),
             "caseId": case_id,
             "path": path,
+            TRIAL: trial,
         }
         for name, value in expected.items():
             if found.get(name) != value:
@@ -101,5 +107,5 @@ def _one_case(
                     f"{root / RESULTS}:{line.number}: {name} should be {value!r}, is "
                     f"{found.get(name)!r}. Remove this line and all after it, then resume again"
                 )
-        end = line.end
-    return case_id, end
+        end, index = line.end, index + 1
+    return case_id, size, end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,18 +15,27 @@ from closecall.calibration.labels.label_facts import label_facts
 from closecall.calibration.labels.rows import LabelledRow, LabelledRows
 from closecall.calibration.records import Infeasible
 from closecall.embedders.base import Embedder
-from closecall.errors import CalibrationFileError, InstrumentMismatchError, UsageError
+from closecall.errors import (
+    CalibrationFileError,
+    ConfigurationError,
+    InstrumentMismatchError,
+    UsageError,
+)
 from closecall.metrics.base import Metric
 from closecall.metrics.registry import load_metric
 from closecall.records import Case, Label, Measured
 from closecall.runs.asked import GIVEN, PathLike, chosen_embedder
 from closecall.runs.calibrate import require_rows, tested, timestamp
 from closecall.runs.evaluate import evaluate
+from closecall.runs.judged_by import judge_option, with_judge_specs
 from closecall.runs.judging import Judging, Measurements, build_judged, judging_again
 from closecall.runs.live import Judging as JudgingModels
 from closecall.runs.live import with_judge_models
 from closecall.runs.runner import Progress
 from closecall.runs.stale_cache import drop_stale_vectors
+
+if TYPE_CHECKING:
+    from closecall.cassettes import Cassette
 
 
 class Refreshed(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +55,7 @@ def refresh(
     *,
     metric: Metric | None = None,
     judge_model: JudgingModels | None = None,
+    cassette: Cassette | None = None,
     window: str | None = None,
     threads: int | None = None,
     cache: bool | PathLike = True,
@@ -65,8 +76,9 @@ def refresh(
         An embedder or a name; None: by the name that the calibration has.
     metric
         The metric itself, where it is none that a name stands for. It may be of a newer version.
-    judge_model
-        The chat model of a metric that asks one; as ``judge`` of ``evaluate``.
+    judge_model, cassette
+        The chat model of a metric that asks one, and where all that leaves the process is
+        recorded; as ``judge`` and ``cassette`` of ``evaluate``.
     window
         What to do with long texts, for an embedder given by name; None: as before.
     threads, cache, progress, on_notice
@@ -89,7 +101,13 @@ def refresh(
         )
     judging = judging_again(calibration)
     measuring = _measuring(calibration, judging, metric)
-    measuring, _ = with_judge_models(measuring, judge_model, None, on_notice)
+    try:
+        measuring, told = with_judge_models(measuring, judge_model, cassette, on_notice)
+    except ConfigurationError as error:
+        if judge_model is not None or not calibration.metric.judges:
+            raise
+        made_with = judge_option(calibration.metric.judges)
+        raise ConfigurationError(f"{error}. The calibration was made with {made_with}") from error
     if embedder is None:
         embedder = calibration.embedder
         if embedder.startswith(GIVEN):
@@ -98,7 +116,7 @@ def refresh(
             )
     if window is None and isinstance(embedder, str):
         window = calibration.window
-    spec, used = chosen_embedder(embedder, window, threads)
+    spec, used = chosen_embedder(embedder, window, threads, cassette)
     cases = [
         Case(
             id=case_id,
@@ -119,6 +137,7 @@ def refresh(
         measuring,
         used,
         guards="off",
+        cassette=cassette,
         cache=cache,
         progress=progress,
         on_notice=on_notice,
@@ -129,7 +148,7 @@ def refresh(
     for at, row in enumerate(run):
         found = row.results[0].measurement
         if not isinstance(found, Measured):
-            unmeasured[found.reason] = unmeasured.get(found.reason, 0) + 1
+            unmeasured[found.cause] = unmeasured.get(found.cause, 0) + 1
             continue
         cut = any(tokens.truncated for tokens in found.tokens.values())
         rows.append(
@@ -172,7 +191,8 @@ def refresh(
     )
     after: Calibration | Infeasible
     if judging is None:
-        after = build(material, calibration.goal, created=timestamp(), history=history)
+        built = build(material, calibration.goal, created=timestamp(), history=history)
+        after = with_judge_specs(built, measuring[0], told)
     else:
         after = build_judged(
             material,

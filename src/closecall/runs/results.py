@@ -49,18 +49,38 @@ class MetricResult(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: float | None = None
 
 
+class CaseTokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Tokens of replies about one case, as they were reported; None where one of them was not.
+
+    ``replayed`` of the replies came from a recording: what those took was spent when they were
+    recorded, and not in this run. ``metric`` is whose judge it was.
+    """
+
+    role: str
+    model: str
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    replies: int = 1
+    replayed: int = 0
+    metric: str = ""
+
+
 class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     """All metrics on one case, in the order asked.
 
     ``duration_ms`` is the case's share of the batch it was embedded in; None when unknown. In a
     ``cascade`` the last rung that the case came to speaks for it; a pass after a rung that raised
-    an error is an error, since something asked for was not done.
+    an error is an error, since something asked for was not done. ``trials`` has each run of a case
+    that was answered several times, whose results here are those over all runs.
+    ``answered`` has the tokens of the subject's answers; see ``case_tokens.tokens_of``.
     """
 
     case: Case
     results: tuple[MetricResult, ...]
     duration_ms: float | None = None
     cascade: bool = False
+    trials: tuple[CaseResult, ...] = ()
+    answered: tuple[CaseTokens, ...] = ()
 
     @property
     def deciding(self) -> tuple[MetricResult, ...]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from closecall.errors import RunFolderError
 from closecall.metrics.guards.policy import GuardPolicy
 from closecall.metrics.registry import JUDGE, is_named
 from closecall.runs.asked import GIVEN, PathLike
-from closecall.runs.evaluate import evaluate
+from closecall.runs.budget import Budget
+from closecall.runs.evaluate import BUDGET, LABELS, evaluate
 from closecall.runs.header import RunHeader
 from closecall.runs.live import IN_PYTHON
+from closecall.runs.prices import Prices
 from closecall.runs.reader import open_run
 from closecall.runs.record import Run
 from closecall.runs.runner import Progress
@@ -29,12 +31,17 @@ def resume(
     *,
     threads: int | None = None,
     cassette: Cassette | None = None,
+    budget: Budget | str | int | None = None,
+    prices: Prices | Mapping[str, Any] | None = None,
     cache: bool | PathLike = True,
     progress: Progress | None = None,
     watch: Watch | None = None,
     on_notice: Callable[[str], None] | None = None,
 ) -> Run:
     """Go on with a run that was cut off, as its own header says.
+
+    ``budget`` is for the whole run, what was spent before included; None: as it began. ``prices``
+    are as of ``evaluate``.
 
     A run that had ended is returned as it is, with a notice, so that a second try after a crash
     always ends with the report.
@@ -94,7 +101,11 @@ def resume(
         cascade=header.cascade,
         judge=list(header.judges) or None,
         answers=header.subject_plan,
+        runs=header.runs,
+        success_threshold=header.success_threshold,
         cassette=cassette,
+        budget=_kept_budget(header) if budget is None else budget,
+        prices=prices,
         guards=GuardPolicy(next((p.guards for p in header.metrics if p.guards), {})),
         window=header.instrument.window,
         threads=threads,
@@ -109,9 +120,25 @@ def resume(
         cache=cache,
         progress=progress,
         watch=watch,
+        labelled=_kept_labels(header, on_notice),
         asked=header.asked,
         on_notice=on_notice,
     )
+
+
+def _kept_budget(header: RunHeader) -> str | None:
+    kept = header.asked.get(BUDGET)
+    return kept if isinstance(kept, str) else None
+
+
+def _kept_labels(header: RunHeader, on_notice: Callable[[str], None] | None) -> str | bool | None:
+    """Return where labelled answers come from; what is only shown stops no run that goes on."""
+    kept = header.asked.get(LABELS)
+    if isinstance(kept, str) and not Path(kept).is_file():
+        if on_notice is not None:
+            on_notice(f"{kept} is not there any more: no labelled answers beside unsure ones")
+        return None
+    return kept if isinstance(kept, str | bool) else None
 
 
 def _require_calibrations(folder: PathLike, header: RunHeader) -> None:

@@ -59,12 +59,18 @@ def require_room(header: RunHeader, metrics: Sequence[Metric], cases: Iterable[C
     """
     rows, count = header.dataset.rows, len(metrics)
     what = f"{rows:,} cases with {count} metric{'s' if count > 1 else ''}"
+    # A repeated case has the results of each run, and those over all of them.
+    times = 1 if header.runs == 1 else header.runs + 1
+    if times > 1:
+        what += f" in {header.runs} runs each"
+    count *= times
     if rows * count > MAX_LINES:
         raise UsageError(
             f"{what} are {rows * count:,} results; a run folder holds at most {MAX_LINES:,}. "
             f"{_SMALLER}"
         )
-    own = sum(_line_bytes(header, *pair) for pair in zip(header.metrics, metrics, strict=True))
+    pairs = zip(header.metrics, metrics, strict=True)
+    own = times * sum(_line_bytes(header, *pair) for pair in pairs)
     spare = MAX_FILE - TEXT_BUDGET
     if rows * (own + count * _WIDEST_ID) <= MAX_FILE and rows * (_BARE_LINE + _WIDEST_ID) <= spare:
         return

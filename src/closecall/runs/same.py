@@ -23,6 +23,13 @@ def changes(before: RunHeader, now: RunHeader) -> list[str]:
         found.append(f"the embedder ({facts})")
     if _subject(before) != _subject(now):
         found.append("what answers the cases: the subject, its settings or its prompt")
+    if before.runs != now.runs:
+        found.append(f"how often a case is answered ({before.runs} then, {now.runs} now)")
+    elif now.runs > 1 and before.success_threshold != now.success_threshold:
+        found.append(
+            "the share of runs a case has to pass in "
+            f"({before.success_threshold:g} then, {now.success_threshold:g} now)"
+        )
     if before.cascade != now.cascade:
         found.append("whether the metrics decide one after another (--cascade)")
     if [plan.id for plan in before.metrics] != [plan.id for plan in now.metrics]:

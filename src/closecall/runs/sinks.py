@@ -15,16 +15,20 @@ from closecall.runs.aef import summary_document
 from closecall.runs.caselines import case_line
 from closecall.runs.folder import RunFolder
 from closecall.runs.header import MetricPlan, RunHeader
-from closecall.runs.lines import EXT, to_line
+from closecall.runs.lines import EXT
 from closecall.runs.results import CaseResult
 from closecall.runs.summary import MetricTally
 from closecall.runs.tally import summary_entry
+from closecall.runs.trial_lines import AT_LEAST, row_lines
 from closecall.runs.values import encode_ref
+from closecall.subjects.repeats import passes_needed
 
 if TYPE_CHECKING:
     from closecall.embedders.base import Usage
     from closecall.runs.monitor import Watched
     from closecall.runs.record import Answers
+    from closecall.runs.spending import Spending
+    from closecall.subjects.agreement import Repeats
 
 LANE = "quality"
 PASS_RATE = "pass-rate"  # noqa: S105 - a metric's name
@@ -49,21 +53,10 @@ class FolderSink:
 
     def add(self, rows: Sequence[CaseResult]) -> None:
         """Write texts first, then results, each in one go."""
-        self.folder.append_case([case_line(row.case) for row in rows])
-        self.folder.append(
-            [
-                to_line(self.header, plan, row.case, result, _share(row))
-                for row in rows
-                for plan, result in zip(self.header.metrics, row.results, strict=True)
-            ]
+        self.folder.append_case(
+            [case_line(row.case, [trial.case.response for trial in row.trials]) for row in rows]
         )
-
-
-def _share(row: CaseResult) -> float | None:
-    """Return the time of each result, where it is not known result by result."""
-    if row.cascade or row.duration_ms is None:
-        return None
-    return round(row.duration_ms / len(row.results), 3)
+        self.folder.append([line for row in rows for line in row_lines(self.header, row)])
 
 
 def run_json(header: RunHeader) -> dict[str, Any]:
@@ -84,6 +77,7 @@ def run_json(header: RunHeader) -> dict[str, Any]:
             "version": header.dataset.digest[:12],
             "digest": f"sha256:{header.definition_digest}",
             "frozen": True,
+            **({"executionPolicy": _policy(header)} if header.runs > 1 else {}),
         },
         "config": {
             "embeddingModel": header.instrument.model,
@@ -100,6 +94,15 @@ def run_json(header: RunHeader) -> dict[str, Any]:
             else "live",
             "stimulus": "suite",
         },
+    }
+
+
+def _policy(header: RunHeader) -> dict[str, Any]:
+    """Return how often each case is answered, and in how many of them it has to pass."""
+    return {
+        "trialsPerCase": header.runs,
+        "requirePasses": passes_needed(header.runs, header.success_threshold),
+        "aggregation": AT_LEAST,
     }
 
 
@@ -133,10 +136,14 @@ def summary_json(
     watched: Sequence[Watched] = (),
     usage: Usage | None = None,
     answered: Answers | None = None,
+    *,
+    repeats: Sequence[Repeats] | None = None,
+    spending: Spending | None = None,
 ) -> dict[str, Any]:
     """Return summary.json: per metric the mean of its values and the share of passes.
 
-    What the monitor found, and what a provider reported of its use, stand in our own part of it.
+    What the monitor found, how far judges agree, and what a provider reported of its use, stand in
+    our own part of it.
     """
     entries = []
     for plan, tally in zip(header.metrics, tallies, strict=True):
@@ -154,13 +161,24 @@ def summary_json(
         own["usage"] = usage._asdict()
     if answered is not None:
         own["answered"] = msgspec.to_builtins(answered)
+    if repeats is not None:
+        own["repeats"] = msgspec.to_builtins(repeats)
+    if spending is not None:
+        own["spending"] = msgspec.to_builtins(spending)
+    agreement = {
+        tally.plan.id: msgspec.to_builtins(found)
+        for tally in tallies
+        if (found := tally.agreement.found()) is not None
+    }
+    if agreement:
+        own["agreement"] = agreement
     if own:
         document["ext"] = {EXT: own}
     return document
 
 
-def default_place(run_id: str) -> Path:
-    """Return the run folder used when none is named, its parent made.
+def default_place(run_id: str, root: Path | None = None) -> Path:
+    """Return the run folder used when none is named, its parent made in ``root`` or here.
 
     ``.closecall`` keeps itself out of version control, as pytest's cache does.
 
@@ -169,7 +187,7 @@ def default_place(run_id: str) -> Path:
     OSError
         It cannot be made here.
     """
-    home = Path(".closecall")
+    home = (root or Path()) / ".closecall"
     (home / "runs").mkdir(parents=True, exist_ok=True)
     if not os.access(home / "runs", os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(home / "runs"))

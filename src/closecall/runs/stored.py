@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,14 +13,18 @@ import msgspec
 from closecall.errors import RunFolderError
 from closecall.records import Case
 from closecall.runs import files
+from closecall.runs.case_order import Order
 from closecall.runs.folder import RunFolder
+from closecall.runs.gate_lines import read_decisions
 from closecall.runs.header import RunHeader
-from closecall.runs.lines import EXT, case_result
+from closecall.runs.lines import EXT
 from closecall.runs.reader import RunReader, open_run
 from closecall.runs.record import Answers, Run
 from closecall.runs.recovery import require_same_case
 from closecall.runs.results import CaseResult
+from closecall.runs.spent_file import read_spending
 from closecall.runs.summary import RunTally
+from closecall.runs.trial_lines import order_of, row_of
 from closecall.runs.wire import Document
 
 if TYPE_CHECKING:
@@ -52,10 +56,11 @@ def load_run(folder: str | os.PathLike[str], *, counts: bool = True) -> Run:
     def rows() -> Iterator[CaseResult]:
         return _rows(reader, header)
 
-    tally = RunTally(header.metrics, cascade=header.cascade)
+    tally = RunTally.of(header)
     if counts:
         for row in rows():
             tally.add([row])
+    decided = read_decisions(reader)
     return Run(
         header=header,
         metrics=tally.summaries(),
@@ -63,8 +68,12 @@ def load_run(folder: str | os.PathLike[str], *, counts: bool = True) -> Run:
         folder=Path(folder),
         watched=_watched(reader),
         cascade=tally.cascade(),
+        repeats=tally.repeats(),
         usage=_usage(reader),
         answered=_answered(reader),
+        spending=read_spending(reader.path),
+        gates=decided.results,
+        gates_code=decided.code,
         _rows=rows,
     )
 
@@ -77,10 +86,9 @@ def rebuild(header: RunHeader, folder: RunFolder, cases: Iterable[Case]) -> Iter
     RunFolderError
         A line is of this run and case, but cannot be understood; the message names it.
     """
-    lines, size = folder.existing(), len(header.metrics)
-    for index, case in enumerate(cases):
-        own = list(islice(lines, size))
-        yield _understood(folder.path, index * size + 1, header, case, own)
+    groups = _groups(folder.existing(), order_of(header))
+    for case, (number, own) in zip(cases, groups, strict=False):
+        yield _understood(folder.path, number, header, case, own)
 
 
 def _watched(reader: RunReader) -> tuple[Watched, ...]:
@@ -138,9 +146,11 @@ def _rows(reader: RunReader, header: RunHeader) -> Iterator[CaseResult]:
     The texts and the results of a case stand in two files at the same place, and only their ids
     show that they belong together.
     """
-    size, done = len(header.metrics), 0
+    done = 0
     texts = reader.filed_cases() if files.exists(reader.path, files.CASES) else None
-    for filed, own in _groups(reader, size):
+    for number, own in _complete(reader, order_of(header)):
+        filed = own[0]["caseId"]
+        responses: Sequence[str | None] = ()
         if texts is None:
             case = Case(id=filed)
         else:
@@ -153,21 +163,34 @@ def _rows(reader: RunReader, header: RunHeader) -> Iterator[CaseResult]:
                     "results are there"
                 )
             require_same_case(reader.path, done + 1, found[0], filed)
-            case = found[1]
-        yield _understood(reader.path, done * size + 1, header, case, own)
+            _, case, responses = found
+        yield _understood(reader.path, number, header, case, own, responses=responses)
         done += 1
     if texts is not None and not reader.running and next(texts, None) is not None:
         raise RunFolderError(f"{reader.path / files.CASES}:{done + 1}: a case without results")
 
 
-def _groups(reader: RunReader, size: int) -> Iterator[tuple[str, list[Document]]]:
-    """Yield the id of each case and its results, which stand side by side."""
-    lines, number = reader.results(), 1
-    while own := list(islice(lines, size)):
+def _groups(lines: Iterator[Document], order: Order) -> Iterator[tuple[int, list[Document]]]:
+    """Yield the results of each case, which stand side by side, and the line they begin at.
+
+    The last case may lack some.
+    """
+    number = 1
+    for first in lines:
+        size = order.lines(repeated=order.is_repeated(first))
+        own = [first, *islice(lines, size - 1)]
+        yield number, own
+        number += len(own)
+
+
+def _complete(reader: RunReader, order: Order) -> Iterator[tuple[int, list[Document]]]:
+    """Yield the results of each case; of an open run, those that are there in full."""
+    place = reader.path / files.RESULTS
+    for number, own in _groups(reader.results(), order):
+        size = order.lines(repeated=order.is_repeated(own[0]))
         if len(own) < size and reader.running:
             return
-        filed: str = own[0]["caseId"]
-        place = reader.path / files.RESULTS
+        filed = own[0]["caseId"]
         for offset, line in enumerate(own):
             if line["caseId"] != filed:
                 raise RunFolderError(
@@ -176,19 +199,28 @@ def _groups(reader: RunReader, size: int) -> Iterator[tuple[str, list[Document]]
                 )
         if len(own) < size:
             raise RunFolderError(
-                f"{place}:{number}: case {filed!r} has {len(own)} results, not one for each of "
-                f"the {size} metrics"
+                f"{place}:{number}: case {filed!r} has {len(own)} results, not {size}: one for "
+                f"each of the {len(order.paths)} metrics{_in_runs(size, order)}"
             )
-        yield filed, own
-        number += size
+        yield number, own
+
+
+def _in_runs(size: int, order: Order) -> str:
+    return f" in each of {order.runs} runs, and over them" if size > len(order.paths) else ""
 
 
 def _understood(
-    root: Path, number: int, header: RunHeader, case: Case, own: list[Document]
+    root: Path,
+    number: int,
+    header: RunHeader,
+    case: Case,
+    own: list[Document],
+    *,
+    responses: Sequence[str | None] = (),
 ) -> CaseResult:
     """Return a case whose results begin at that line, or say why they cannot be understood."""
     try:
-        return case_result(header, case, own)
+        return row_of(header, case, own, responses)
     except (KeyError, TypeError, ValueError, StopIteration, msgspec.ValidationError) as error:
         raise RunFolderError(
             f"{root / files.RESULTS}:{number}: the results of case {own[0].get('caseId')!r} "

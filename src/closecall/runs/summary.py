@@ -7,14 +7,18 @@ import math
 import statistics
 from array import array
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 import msgspec
 
 from closecall.calibration.labels.items import group_of
 from closecall.calibration.records import Counts, Rate
+from closecall.metrics.judge.agreement import AgreementTally, PanelAgreement
 from closecall.records import ABSENCES, Case, Label, Measured, State
-from closecall.runs.header import MetricPlan
+from closecall.runs.header import MetricPlan, RunHeader
 from closecall.runs.results import CaseResult, MetricResult
+from closecall.subjects.agreement import Repeats, RepeatsTally
+from closecall.subjects.repeats import SUCCESS_THRESHOLD, repeated
 
 EXIT_PASSED = 0
 EXIT_FAILED = 1
@@ -50,7 +54,8 @@ class MetricSummary(msgspec.Struct, frozen=True, kw_only=True):
     ``held_back`` counts the cases that the cutoff accepts and guards do not, ``held_accepts`` and
     ``held_rejects`` the labelled ones among them; ``held_by`` counts them guard by guard, where
     one case may be held back by several. ``guards`` says what each guard does. ``duration_ms`` is
-    what a rung of a cascade took in all.
+    what a rung of a cascade took in all. ``agreement`` says how far the votes of several judges,
+    or of several samples of one, agree; None where a case has one vote.
     """
 
     metric: str
@@ -82,6 +87,7 @@ class MetricSummary(msgspec.Struct, frozen=True, kw_only=True):
     held_rejects: int = 0
     held_by: dict[str, int] = {}
     duration_ms: float | None = None
+    agreement: PanelAgreement | None = None
 
     def absent_count(self, state: State) -> int:
         """Return how many results are in this absent state."""
@@ -106,6 +112,7 @@ class MetricTally:
         self.held: dict[Label | None, int] = {}
         self.held_by: dict[str, int] = {}
         self.duration_ms: float | None = None
+        self.agreement = AgreementTally()
         self._groups: dict[Label, dict[bytes, list[int]]] = {label: {} for label in Label}
 
     def add(self, result: MetricResult, case: Case) -> None:
@@ -131,7 +138,7 @@ class MetricTally:
                 counted[0] += 1
                 counted[1] += result.state is _WRONG[label]
         elif result.state in _UNMEASURED:
-            reason = measurement.reason
+            reason = measurement.cause
             if reason not in self.absent and len(self.absent) >= MAX_REASONS:
                 reason = OTHER_REASONS
             self.absent[reason] = self.absent.get(reason, 0) + 1
@@ -168,6 +175,7 @@ class MetricTally:
             held_accepts=self.held.get(Label.ACCEPT, 0),
             held_rejects=self.held.get(Label.REJECT, 0),
             duration_ms=None if self.duration_ms is None else round(self.duration_ms, 3),
+            agreement=self.agreement.found(),
             held_by={
                 name: self.held_by[name] for name in self.plan.guards if name in self.held_by
             },
@@ -244,12 +252,31 @@ def exit_code(cases: CaseCounts) -> int:
 class RunTally:
     """Adds up a whole run: one tally a metric, and the cases by what became of them."""
 
-    def __init__(self, plans: Sequence[MetricPlan], *, cascade: bool = False) -> None:
+    def __init__(
+        self,
+        plans: Sequence[MetricPlan],
+        *,
+        cascade: bool = False,
+        runs: int = 1,
+        threshold: float = SUCCESS_THRESHOLD,
+    ) -> None:
         self.metrics = [MetricTally(plan) for plan in plans]
+        self.threshold = threshold
+        self.repeated = [RepeatsTally(plan.id, runs, threshold) for plan in plans if runs > 1]
         self.whole = MetricTally(plans[-1]) if cascade else None
         self.cases = 0
         self._states: dict[State, int] = dict.fromkeys(State, 0)
         self._scores = array("d")
+
+    @classmethod
+    def of(cls, header: RunHeader) -> Self:
+        """Return the tally of a run that is about to begin, or to be read."""
+        return cls(
+            header.metrics,
+            cascade=header.cascade,
+            runs=header.runs,
+            threshold=header.success_threshold,
+        )
 
     def add(self, rows: Iterable[CaseResult]) -> None:
         """Count these cases."""
@@ -261,6 +288,15 @@ class RunTally:
                 self._scores.append(score)
             for tally, result in zip(self.metrics, row.results, strict=True):
                 tally.add(result, row.case)
+            for answer in row.trials or (row,):  # every answer was voted on
+                for tally, result in zip(self.metrics, answer.results, strict=True):
+                    tally.agreement.add(result.measurement)
+            for at, repeats in enumerate(self.repeated):
+                if not row.trials:
+                    repeats.add_once()
+                    continue
+                states = [trial.results[at].state for trial in row.trials]
+                repeats.add(states, repeated(row.case.id, states, threshold=self.threshold))
             if self.whole is not None:
                 self.whole.add(row.deciding[0], row.case)
 
@@ -271,6 +307,10 @@ class RunTally:
         return msgspec.structs.replace(
             self.whole.summary(), metric=CASCADE, mean=None, median=None, cutoff_note=""
         )
+
+    def repeats(self) -> tuple[Repeats, ...] | None:
+        """Return what the runs of the cases say, one a metric; None where there is but one run."""
+        return tuple(tally.repeats() for tally in self.repeated) or None
 
     def summaries(self) -> tuple[MetricSummary, ...]:
         """Return one summary a metric."""

@@ -9,8 +9,10 @@ from typing import Any
 from closecall.errors import RunFolderError, UsageError
 from closecall.runs import files
 from closecall.runs.aef import FileDigest, seal_document
+from closecall.runs.gate_lines import gate_problems
 from closecall.runs.reader import RunReader
 from closecall.runs.tally import KINDS, PENDING, Tally
+from closecall.runs.trial_check import TrialCheck
 from closecall.runs.values import MAX_PATH, require_plain, result_id, time_key
 from closecall.runs.wire import MAX_SEAL, Document
 
@@ -49,6 +51,7 @@ def _problems(run: RunReader) -> Iterator[str]:
         yield from _line_problems(run, summary)
         for _ in run.cases():
             pass
+        yield from gate_problems(run)
     except RunFolderError as error:
         yield str(error)
         return
@@ -76,6 +79,7 @@ def _header_problems(run: RunReader) -> Iterator[str]:
 def _line_problems(run: RunReader, summary: _SummaryCheck) -> Iterator[str]:
     declared = {metric["id"] for metric in run.metrics}
     seen: set[str] = set()
+    trials = TrialCheck()
     for number, line in enumerate(run.results(), 1):
         place = f"{run.path / files.RESULTS}:{number}"
         trial = int(line["trial"]) if "trial" in line else None
@@ -90,7 +94,10 @@ def _line_problems(run: RunReader, summary: _SummaryCheck) -> Iterator[str]:
         for score in line.get("scores", ()):
             if score["metric"] not in declared:
                 yield f"{place}: the metric {score['metric']!r} is not declared"
+        yield from trials.add(place, line)
         summary.add(line)
+    if not run.running:
+        yield from trials.compare()
 
 
 class _SummaryCheck:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
@@ -11,19 +12,22 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from closecall.embedders.cached import CachedEmbedder
-from closecall.errors import RunFolderError
+from closecall.errors import BudgetError, RunFolderError
 from closecall.metrics.base import LoadingMetric, Metric
 from closecall.metrics.guards.policy import NO_GUARDS, GuardPolicy
 from closecall.records import Case, Unmeasured
 from closecall.runs import sinks
 from closecall.runs.cascade import run_cascade
 from closecall.runs.folder import RunFolder
+from closecall.runs.gate_lines import Deciding, decision_lines
 from closecall.runs.header import RunHeader
 from closecall.runs.hiding import without_words
+from closecall.runs.meter import Meter
 from closecall.runs.record import Answers, Run
 from closecall.runs.results import CaseResult
 from closecall.runs.runner import ASKED_CASES, Progress, run_cases
 from closecall.runs.same import changes
+from closecall.runs.spender import Spender
 from closecall.runs.stored import header_of, load_run, rebuild
 from closecall.runs.summary import RunTally
 from closecall.runs.values import now_utc
@@ -31,12 +35,14 @@ from closecall.runs.values import now_utc
 if TYPE_CHECKING:
     from closecall.cassettes import Cassette
     from closecall.runs.monitor import Monitor, Watched
+    from closecall.runs.nearest import NearestLabelled
     from closecall.subjects.answered import Answering
     from closecall.subjects.base import Subject
 
 
 Watch = Callable[[RunHeader], Callable[[list[CaseResult]], None]]
-"""Called with the header of a run; returns what is called with each batch of decided cases."""
+"""Called with the header of a run; returns what is called with each batch of decided cases. Where
+that is ``Deciding``, it decides the run before it is closed."""
 
 
 class Work:
@@ -54,16 +60,19 @@ class Work:
         subject: Subject | None = None,
         cassette: Cassette | None = None,
         watch: Callable[[list[CaseResult]], None] | None = None,
+        meter: Meter | None = None,
+        nearest: NearestLabelled | None = None,
     ) -> None:
         self.header, self.metrics, self.embedder = header, metrics, embedder
         self.guards, self.subject, self.cassette = guards, subject, cassette
         self.answering: Answering | None = None
+        self.spender = Spender(meter or Meter(), embedder)
         self.watch = watch or (lambda _rows: None)
-        self.monitor = monitor
+        self.monitor, self.nearest = monitor, nearest
         self.applied = {
             plan.id: plan.calibration for plan in header.metrics if plan.calibration is not None
         }
-        self.total = header.dataset.rows
+        self.total = header.dataset.rows * header.runs
         self.progress = progress or (lambda _done, _total: None)
         self.started = time.perf_counter()
 
@@ -71,10 +80,15 @@ class Work:
         """Do it and keep the results in memory."""
         self._prepare_metrics()
         sink = sinks.MemorySink()
-        tally = RunTally(self.header.metrics, cascade=self.header.cascade)
-        self._go(cases, sink.add, tally)
+        tally = RunTally.of(self.header)
+        try:
+            self._go(cases, sink.add, tally)
+        except BudgetError as error:
+            error.results = tuple(sink.rows)
+            raise
         header = msgspec.structs.replace(self.header, ended_at=now_utc())
-        return self._run(header, tally, None, lambda: iter(sink.rows), self._watched())
+        run = self._run(header, tally, None, lambda: iter(sink.rows), self._watched())
+        return self._decided(run)
 
     def in_folder(self, cases: Iterable[Case], place: Path, *, resume: bool) -> Run:
         """Do it and write the results to a folder as they come."""
@@ -91,24 +105,37 @@ class Work:
                 sinks.run_json(self.header),
                 sinks.declared(self.header.metrics),
                 paths=[plan.id for plan in self.header.metrics],
+                runs=self.header.runs,
             )
         with folder:
-            tally = RunTally(self.header.metrics, cascade=self.header.cascade)
+            tally = RunTally.of(self.header)
             left = iter(cases)
             for row in rebuild(self.header, folder, islice(left, folder.done)):
                 tally.add([row])
                 self.watch([row])
                 if self.monitor is not None:
-                    self.monitor.add([row])
-            self._go(left, sinks.FolderSink(folder, self.header).add, tally, in_folder=True)
+                    self.monitor.add(_first_runs([row]))
+            with self.spender.kept_in(place):
+                self._go(left, sinks.FolderSink(folder, self.header).add, tally, in_folder=True)
             watched = self._watched()
+            # Gates decide from what was counted meanwhile, so no row is read for them again.
+            counted = self._run(self.header, tally, place, lambda: iter(()), watched)
+            decided = self._decided(counted)
             folder.close(
+                gates=decision_lines(decided.gates, decided.gates_code, now_utc()),
                 summary=sinks.summary_json(
-                    self.header, tally.metrics, watched, self.embedder.usage, self._answered()
-                )
+                    self.header,
+                    tally.metrics,
+                    watched,
+                    self.embedder.usage,
+                    self._answered(),
+                    repeats=tally.repeats(),
+                    spending=self.spender.spending,
+                ),
             )
         finished = load_run(place, counts=False)
-        return self._run(finished.header, tally, place, finished.__iter__, watched)
+        run = self._run(finished.header, tally, place, finished.__iter__, watched)
+        return dataclasses.replace(run, gates=decided.gates, gates_code=decided.gates_code)
 
     def _prepare_metrics(self) -> None:
         for metric in self.metrics:
@@ -123,37 +150,86 @@ class Work:
         *,
         in_folder: bool = False,
     ) -> None:
-        self.progress(tally.cases, self.total)
+        self.progress(tally.cases * self.header.runs, self.total)
+        found = self._repeated(cases, tally) if self.header.runs > 1 else self._measured(cases)
+        try:
+            self._keep(found, keep, tally, hides=in_folder and not self.header.content)
+        finally:
+            self.spender.end()
 
+    def _measured(self, cases: Iterable[Case]) -> Iterator[list[CaseResult]]:
         run = run_cascade if self.header.cascade else run_cases
         missing: Mapping[str, Unmeasured] = {}
         if self.subject is not None:
             from closecall.subjects.answered import Answering
 
-            cases = self.answering = Answering(cases, self.subject)
+            batch = self.spender.most or ASKED_CASES
+            cases = self.answering = Answering(cases, self.subject, batch=batch)
             missing = cases.missing
         asks = self.subject is not None or any(plan.judges for plan in self.header.metrics)
-        hides = in_folder and not self.header.content
-        for found in run(
+        return run(
             cases,
             self.metrics,
             self.embedder,
             self.applied,
             self.guards,
             missing=missing,
-            most=ASKED_CASES if asks else None,
-        ):
+            most=(self.spender.most or ASKED_CASES) if asks else None,
+        )
+
+    def _repeated(self, cases: Iterable[Case], tally: RunTally) -> Iterator[list[CaseResult]]:
+        from closecall.runs.repeating import run_repeated
+        from closecall.subjects.answered import Answering
+
+        if self.subject is None:
+            raise TypeError("a repeated run has a subject")
+        runs = self.header.runs
+        self.answering = Answering((), self.subject)
+
+        def answered(count: int) -> None:
+            # A batch has many answers, and what was paid for some is to outlive a kill.
+            self.spender.save()
+            self.progress(tally.cases * runs + count, self.total)
+
+        return run_repeated(
+            cases,
+            self.metrics,
+            self.embedder,
+            self.applied,
+            self.guards,
+            answering=self.answering,
+            subject=self.subject,
+            runs=runs,
+            threshold=self.header.success_threshold,
+            most=self.spender.most or ASKED_CASES,
+            answered=answered,
+        )
+
+    def _keep(
+        self,
+        batches: Iterable[list[CaseResult]],
+        keep: Callable[[list[CaseResult]], None],
+        tally: RunTally,
+        *,
+        hides: bool,
+    ) -> None:
+        for found in batches:
             # What a replay lacks is no wrong answer: the run ends, and nothing of it is kept.
             lost = None if self.cassette is None else self.cassette.missing()
             if lost is not None:
                 raise lost
-            rows = [without_words(row) for row in found] if hides else found
+            whole = self.spender.whole(found, self.answering)
+            rows = [without_words(row) for row in whole] if hides else whole
+            if self.nearest is not None:
+                rows = self.nearest.beside(rows, self.embedder)
             keep(rows)
             tally.add(rows)
             self.watch(rows)
             if self.monitor is not None:
-                self.monitor.add(rows)
-            self.progress(tally.cases, self.total)
+                self.monitor.add(_first_runs(rows))
+            self.progress(tally.cases * self.header.runs, self.total)
+            if len(rows) < len(found):
+                raise self.spender.over(tally.cases, self.header.dataset.rows)
 
     def _answered(self) -> Answers | None:
         found = self.answering
@@ -162,11 +238,14 @@ class Work:
         return Answers(
             answers=found.answers,
             cut=found.cut,
-            missing=len(found.missing),
+            missing=found.unanswered,
             unreported=found.unreported,
             prompt_tokens=found.usage.prompt_tokens,
             completion_tokens=found.usage.completion_tokens,
         )
+
+    def _decided(self, run: Run) -> Run:
+        return self.watch.decide(run) if isinstance(self.watch, Deciding) else run
 
     def _watched(self) -> tuple[Watched, ...]:
         return () if self.monitor is None else self.monitor.finish()
@@ -200,7 +279,14 @@ class Work:
             duration_ms=(time.perf_counter() - self.started) * 1000,
             watched=watched,
             cascade=tally.cascade(),
+            repeats=tally.repeats(),
             usage=self.embedder.usage,
             answered=self._answered(),
+            spending=self.spender.spending,
             _rows=rows,
         )
+
+
+def _first_runs(rows: list[CaseResult]) -> list[CaseResult]:
+    """Return one answer a case: a mean over several is spread otherwise than single ones are."""
+    return [row.trials[0] if row.trials else row for row in rows]

@@ -14,7 +14,7 @@ import msgspec
 from closecall.chat.base import ChatUsage
 from closecall.errors import ConfigurationError
 from closecall.records import Case, Unmeasured
-from closecall.subjects.base import Answer, Subject
+from closecall.subjects.base import Answer, Subject, no_answer
 
 BATCH = 32
 """Cases asked together: a few rounds of requests side by side, and little lost when a run is
@@ -38,7 +38,8 @@ class Answered(NamedTuple):
 def answered(cases: Iterable[Case], subject: Subject, *, batch: int = BATCH) -> Iterator[Answered]:
     """Yield every case, in order; the subject answers those that have no response.
 
-    A case with a response, even an empty one, is left as it is and nothing is asked.
+    A case with a response, even an empty one, is left as it is and nothing is asked. An answer
+    that holds the value of a variable that holds a key is none.
 
     Parameters
     ----------
@@ -78,14 +79,31 @@ def _checked(subject: Subject, cases: Sequence[Case]) -> Sequence[Answer | Unmea
             f"the subject {subject.identity.name} must return an Answer or an Unmeasured for each "
             f"of {len(cases)} cases; it returned {len(found)} things"
         )
-    return found
+    return [_without_keys(one) for one in found]
+
+
+def _without_keys(found: Answer | Unmeasured) -> Answer | Unmeasured:
+    """Return an answer, or why it counts for nothing: a key in it would be written everywhere."""
+    if isinstance(found, Unmeasured):
+        return found
+    from closecall.cassettes.secrets import Secrets
+    from closecall.cassettes.spelling import spelt
+
+    name = Secrets().name_in(spelt(found.text))
+    if not name:
+        return found
+    return no_answer(
+        f"it holds the value of {name}, so it is not kept. Take the key away from the subject, or "
+        "unset the variable if it is no key"
+    )
 
 
 class Answering:
     """A stream of cases for a run, and what became of the subject meanwhile.
 
     Iterate it once for the cases, in order. ``missing`` says why a case has no response, by the
-    case's id, once that case has been yielded.
+    case's id, once that case has been yielded; ``unanswered`` counts them. ``said``
+    has the answers of each case until somebody takes them out.
 
     Parameters
     ----------
@@ -98,6 +116,8 @@ class Answering:
         self._subject = subject
         self._batch = batch
         self.missing: dict[str, Unmeasured] = {}
+        self.unanswered = 0
+        self.said: dict[str, list[Answer]] = {}
         self.answers = 0
         self.cut = 0
         self.unreported = 0
@@ -109,9 +129,22 @@ class Answering:
         for case, answer, missing in answered(self._cases, self._subject, batch=self._batch):
             if missing is not None:
                 self.missing[case.id] = missing
+                self.unanswered += 1
             if answer is not None:
                 self._count(answer)
+                self.said.setdefault(case.id, []).append(answer)
             yield case
+
+    @property
+    def name(self) -> str:
+        """What to call the subject."""
+        return self._subject.identity.name
+
+    def anew(self, cases: Iterable[Case], subject: Subject) -> Answering:
+        """Go on counting, with other cases or the same again; ``missing`` is of these alone."""
+        self._cases, self._subject = cases, subject
+        self.missing.clear()
+        return self
 
     @property
     def usage(self) -> ChatUsage:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from closecall.chat.base import ChatFailure, ChatModel, ChatReply, ChatRequest
@@ -101,6 +101,17 @@ class ChatSubject:
             system_prompt=self._system_prompt,
             temperature=self._temperature,
             seed=self._seed + number,
+            max_tokens=self._max_tokens,
+            context=self._context,
+        )
+
+    def with_chat(self, wrapped: Callable[[ChatModel], ChatModel]) -> ChatSubject:
+        """Return the same subject with something around its model that leaves its identity."""
+        return ChatSubject(
+            wrapped(self._chat),
+            system_prompt=self._system_prompt,
+            temperature=self._temperature,
+            seed=self._seed,
             max_tokens=self._max_tokens,
             context=self._context,
         )

@@ -94,7 +94,8 @@ class CallableSubject:
             raise
         except Exception as error:  # noqa: BLE001 - one case's error must not end the run
             return no_answer(f"{type(error).__name__}: {error}")
-        took = round((time.perf_counter() - started) * 1000, 3)
+        # 0 would say that it came from a recording.
+        took = max(round((time.perf_counter() - started) * 1000, 3), 0.001)
         if isinstance(said, str):
             said = Answer(text=said)
         if not isinstance(said, Answer):

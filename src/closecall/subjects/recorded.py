@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 from collections.abc import Callable, Sequence
+from typing import Self
 
 import msgspec
 
@@ -17,6 +19,7 @@ from closecall.records import JSON, Case, State, Unmeasured, is_whole_text
 from closecall.subjects.base import NO_INPUT, Answer, Subject, SubjectIdentity, no_answer
 from closecall.subjects.command import case_json
 from closecall.subjects.python import asks_something
+from closecall.subjects.repeats import of_run
 
 
 class RecordedSubject:
@@ -51,7 +54,8 @@ class RecordedSubject:
         self._cassette = cassette
         self._make = make
         self._lock = threading.Lock()
-        self._made: Subject | None = None
+        self._made: list[Subject] = []  # the same list for every run of it
+        self._run = 0
         known = None if cassette.mode is Mode.RECORD else cassette.known("subject", spec)
         if known is None and cassette.mode is Mode.REPLAY:
             raise ReplayMissError(
@@ -67,6 +71,15 @@ class RecordedSubject:
     def identity(self) -> SubjectIdentity:
         """What the subject is, or was when it was recorded."""
         return self._identity
+
+    def for_run(self, number: int) -> Self:
+        """Return the subject of a repeated run, 0 the first: its answers are recorded apart.
+
+        Those of the first are recorded as those of a run that is not repeated.
+        """
+        other = copy.copy(self)
+        other._run = number  # noqa: SLF001 - a copy of its own
+        return other
 
     def answer(self, cases: Sequence[Case]) -> list[Answer | Unmeasured]:
         """Return one answer a case, or why there is none, in the order asked.
@@ -92,7 +105,7 @@ class RecordedSubject:
         why: dict[int, Unmeasured] = {}
 
         def ask(positions: list[int]) -> list[Answered | None]:
-            said = self._live().answer([cases[asked[at]] for at in positions])
+            said = of_run(self._live(), self._run).answer([cases[asked[at]] for at in positions])
             why.update(
                 (at, one)
                 for at, one in zip(positions, said, strict=True)
@@ -100,7 +113,7 @@ class RecordedSubject:
             )
             return [None if isinstance(one, Unmeasured) else _recorded(one) for one in said]
 
-        requests = [_request(cases[at]) for at in asked]
+        requests = [_request(cases[at], self._run) for at in asked]
         for at, got in enumerate(self._answers.get(requests, ask)):
             if isinstance(got, Missed):
                 found[asked[at]] = Unmeasured(got.reason, State.ERROR)
@@ -110,11 +123,11 @@ class RecordedSubject:
 
     def _live(self) -> Subject:
         with self._lock:
-            if self._made is None:
+            if not self._made:
                 made = self._make()
                 self._require_same(made.identity)
-                self._made = made
-            return self._made
+                self._made.append(made)
+            return self._made[0]
 
     def _require_same(self, now: SubjectIdentity) -> None:
         if self._known is None or self._known.digest == now.digest:
@@ -134,9 +147,9 @@ def _identity(known: Identified, cassette: Cassette) -> SubjectIdentity:
         raise CassetteError(f"{cassette.tape.place(known.key)}: identity: {error}") from error
 
 
-def _request(case: Case) -> dict[str, JSON]:
+def _request(case: Case, run: int) -> dict[str, JSON]:
     found: dict[str, JSON] = json.loads(case_json(case))
-    return found
+    return {**found, "run": run} if run else found
 
 
 def _recorded(answer: Answer) -> Answered:

@@ -1,4 +1,4 @@
-"""What several runs of the same cases say together: how often a case passes, and which are flaky.
+"""What several runs say of one case: how often it passes, and whether they agree.
 
 A pass share is k of n, with the exact interval of Clopper and Pearson (1934) for the rate behind
 it. Agreement is the share of pairs of runs that say the same of a case.
@@ -6,8 +6,8 @@ it. Agreement is the share of pairs of runs that say the same of a case.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import comb
+from collections.abc import Sequence
+from math import ceil, comb
 
 import msgspec
 
@@ -15,9 +15,13 @@ from closecall.calibration.binomial import observed_rate
 from closecall.calibration.records import Rate, typed
 from closecall.errors import UsageError
 from closecall.records import State
+from closecall.subjects.base import Subject
 
 FEWEST = 3
 """Runs from which a share says anything: two either agree or do not."""
+
+MOST = 1000
+"""Runs that a run folder has room for."""
 
 SUCCESS_THRESHOLD = 0.8
 """Share of runs a case has to pass in, where nothing else is said."""
@@ -56,45 +60,20 @@ class Repeated(msgspec.Struct, frozen=True, kw_only=True):
         return self.passed > 0 and self.failed > 0
 
 
-class Repeats(msgspec.Struct, frozen=True, kw_only=True):
-    """All cases over several runs.
-
-    ``by_run`` has the passes among the decided cases of each run. ``cases_passed`` counts cases
-    by their state over all runs. Both are None where nothing was decided.
-    """
-
-    runs: int
-    threshold: float
-    cases: tuple[Repeated, ...]
-    by_run: tuple[Rate | None, ...]
-    cases_passed: Rate | None
-    agreeing: int
-    pairs: int
-
-    @property
-    def agreement(self) -> float | None:
-        """The share of pairs of runs that agree over all cases; None where there is no pair."""
-        return self.agreeing / self.pairs if self.pairs else None
-
-    @property
-    def flaky(self) -> tuple[str, ...]:
-        """Ids of the cases that passed in some runs and failed in others, in order."""
-        return tuple(case.id for case in self.cases if case.flaky)
-
-
 def checked_runs(runs: int) -> int:
-    """Return a number of runs that says something: 1, or 3 and more.
+    """Return a number of runs that says something: 1, or 3 to 1000.
 
     Raises
     ------
     UsageError
         It is another.
     """
-    if runs == 1 or runs >= FEWEST:
+    whole = isinstance(runs, int) and not isinstance(runs, bool)
+    if whole and (runs == 1 or FEWEST <= runs <= MOST):
         return runs
     raise UsageError(
-        f"the number of runs must be 1, or at least {FEWEST} to say how often a case passes; "
-        f"got {runs}"
+        f"the number of runs must be 1, or at least {FEWEST} to say how often a case passes, and "
+        f"at most {MOST}; got {runs}"
     )
 
 
@@ -109,6 +88,25 @@ def checked_threshold(threshold: float) -> float:
     if isinstance(threshold, bool) or not 0 < threshold <= 1:
         raise UsageError(f"the success threshold must be above 0 and at most 1, got {threshold!r}")
     return threshold
+
+
+def of_run(subject: Subject, number: int) -> Subject:
+    """Return the subject of a repeated run, 0 the first.
+
+    One that tells its runs apart has a ``for_run``, such as a chat model with another seed; any
+    other is asked again.
+    """
+    for_run = getattr(subject, "for_run", None)
+    found: Subject = subject if for_run is None else for_run(number)
+    return found
+
+
+def passes_needed(runs: int, threshold: float) -> int:
+    """Return how many of so many runs a case has to pass in: the share, rounded up.
+
+    The threshold is read as the decimal it is written as: 0.7 of 10 runs is 7.
+    """
+    return ceil(typed(threshold) * runs)
 
 
 def repeated(
@@ -132,7 +130,7 @@ def repeated(
     values
         The numbers behind them, one a run; empty: none are known.
     threshold
-        Share of runs, read as the decimal it is written as: 0.7 of 10 runs is 7.
+        Share of runs; see ``passes_needed``.
 
     Raises
     ------
@@ -164,52 +162,6 @@ def repeated(
     )
 
 
-def repeats(
-    results: Mapping[str, Sequence[State]],
-    values: Mapping[str, Sequence[float | None]] | None = None,
-    threshold: float = SUCCESS_THRESHOLD,
-) -> Repeats:
-    """Return what several runs say of all cases.
-
-    Parameters
-    ----------
-    results
-        By a case's id, its state in each run; as many for every case.
-    values
-        By a case's id, the number in each run.
-    threshold
-        See ``repeated``.
-
-    Raises
-    ------
-    UsageError
-        There is no case, cases differ in their runs, or see ``repeated``.
-    """
-    sizes = {len(states) for states in results.values()}
-    if len(sizes) != 1:
-        raise UsageError(f"every case must have as many runs; there are {sorted(sizes)}")
-    (runs,) = sizes
-    cases = tuple(
-        repeated(name, states, (values or {}).get(name, ()), threshold)
-        for name, states in results.items()
-    )
-    by_run = []
-    for column in zip(*results.values(), strict=True):
-        passed = column.count(State.PASSED)
-        by_run.append(observed_rate(passed, passed + column.count(State.FAILED)))
-    outcomes = [case.state for case in cases]
-    through = outcomes.count(State.PASSED)
-    return Repeats(
-        runs=runs,
-        threshold=threshold,
-        cases=cases,
-        by_run=tuple(by_run),
-        cases_passed=observed_rate(through, through + outcomes.count(State.FAILED)),
-        agreeing=sum(case.agreeing for case in cases),
-        pairs=sum(case.pairs for case in cases),
-    )
-
-
 def _state(
     states: Sequence[State], passed: int, failed: int, absent: int, threshold: float
 ) -> tuple[State, str]:
@@ -218,14 +170,16 @@ def _state(
     first = states[0]
     if all(state is first for state in states) and first not in {State.PASSED, State.FAILED}:
         return first, "" if first.measured else f"in none of {runs} runs was there a result"
-    needed = typed(threshold) * runs
+    needed = passes_needed(runs, threshold)
     if passed >= needed:
         return State.PASSED, ""
     if runs - failed < needed:
         return State.FAILED, ""
     if absent:
-        return (
-            State.NOT_MEASURED,
-            f"{absent} of {runs} runs have no result, and it depends on them",
+        none = absent == runs
+        return State.NOT_MEASURED, (
+            f"in none of {runs} runs was there a result"
+            if none
+            else f"no result in {absent} of {runs} runs, and it depends on them"
         )
     return State.INCONCLUSIVE, ""

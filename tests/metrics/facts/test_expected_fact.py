@@ -239,3 +239,12 @@ def test_options_that_cannot_be_are_refused_at_once(options, said):
 def test_the_words_true_and_false_may_be_looked_for():
     assert ExpectedFact(patterns=True).patterns == ("true",)
     assert value("true", "That is true.") == 1
+
+
+@pytest.mark.parametrize("facts", [r"\b42\b", [r"\b42\b", "91 days"]])
+def test_a_count_at_its_cutoff_is_no_close_call(facts):
+    found = value(facts)
+    metric = ExpectedFact(cutoff=found)
+    run = evaluate([case(facts)], [metric], HashEmbedder(), cache=False)
+    assert run.metrics[0].passed == 1
+    assert run.metrics[0].borderline == 0

@@ -261,7 +261,7 @@ FAILURES = {
     "empty": (reply(" \n"), "the judge's reply is empty"),
     "declined": (
         reply("I cannot read this.", finish="refusal"),
-        "the judge declined to judge: 'I cannot read this.'",
+        "the judge declined to judge\nit said: 'I cannot read this.'",
     ),
 }
 
@@ -415,7 +415,7 @@ def test_a_panel_is_the_median_of_its_judges_and_needs_them_all():
     assert found.details["judge"] == "m0@test, m1@test, m2@test"
     assert load_metric("llm_relevance").bound(chats[1:]).measure(case(), {}).value == 3.5
     chats[2].says = failure()
-    assert reason(metric.measure(case(), {})) == (
+    assert reason(metric.measure(case(), {})).startswith(
         "m2@test: the judge gave no reply: HTTP 429: too many requests"
     )
 

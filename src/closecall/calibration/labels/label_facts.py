@@ -1,9 +1,10 @@
 """How labels came about: drawn at random or picked, with which probability, by whom and when.
 
-A case file may say so in four columns of its own: ``sampling`` (``random`` or ``active``),
-``inclusion_probability`` (above 0, at most 1), ``annotator`` and ``labelled_at`` (a date or a
-time in ISO 8601). Labels that were picked by score are ``active``: what is counted over them is
-not the rate among the answers to come, so no promise may rest on them.
+A case file may say so in columns of its own: ``sampling`` (``random`` or ``active``),
+``inclusion_probability`` (above 0, at most 1), ``annotator``, ``labelled_at`` (a date or a time
+in ISO 8601) and ``adjudicated`` (true of a label that settles a disagreement). Labels that were
+picked by score are ``active``: what is counted over them is not the rate among the answers to
+come, so no promise may rest on them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ SAMPLING = "sampling"
 INCLUSION_PROBABILITY = "inclusion_probability"
 ANNOTATOR = "annotator"
 LABELLED_AT = "labelled_at"
+ADJUDICATED = "adjudicated"
 
 Sampling: TypeAlias = Literal["random", "active"]
 
@@ -35,12 +37,16 @@ _SHOWN = 5
 
 
 class RowFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What one case says of its label; None where it says nothing."""
+    """What one case says of its label; None where it says nothing.
+
+    ``adjudicated`` labels settle what others of the same item disagree on.
+    """
 
     sampling: Sampling | None = None
     inclusion_probability: float | None = None
     annotator: str | None = None
     labelled_at: str | None = None
+    adjudicated: bool | None = None
 
     @property
     def active(self) -> bool:
@@ -269,17 +275,26 @@ def _time(value: Any) -> str | None:
     return value.strip()
 
 
+def _truth(value: Any) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    return _TRUTHS.get(value.strip().lower()) if isinstance(value, str) else None
+
+
 def _instant(text: str) -> datetime:
     """Return the time; one without a zone is taken as UTC."""
     time = datetime.fromisoformat(text.strip())
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
+_TRUTHS = {"true": True, "false": False}
+
 _READERS = {
     SAMPLING: (_sampling, "random or active, or nothing"),
     INCLUSION_PROBABILITY: (_probability, "a number above 0 and at most 1, or nothing"),
     ANNOTATOR: (_annotator, "a name (text or whole number), or nothing"),
     LABELLED_AT: (_time, "a date or time such as 2026-03-14 or 2026-03-14T09:30:00Z, or nothing"),
+    ADJUDICATED: (_truth, "true or false, or nothing"),
 }
 
 

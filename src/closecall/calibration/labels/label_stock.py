@@ -70,7 +70,13 @@ class _Item:
     id: str
     group: str
     labels: set[Label] = field(default_factory=set)
+    settled: set[Label] = field(default_factory=set)
     random: bool = False
+
+    @property
+    def said(self) -> set[Label]:
+        """What its labels come to: where some settle a disagreement, those."""
+        return self.settled or self.labels
 
 
 def take_stock(cases: Iterable[Case], group_field: str | None = None) -> tuple[Stock, Pool]:
@@ -86,7 +92,7 @@ def take_stock(cases: Iterable[Case], group_field: str | None = None) -> tuple[S
     UsageError
         A case has no ``group_field``.
     """
-    facts = label_facts(cases)
+    of_all = label_facts(cases)
     items: dict[bytes, _Item] = {}
     ways: set[str] = set()
     rows = 0
@@ -97,16 +103,19 @@ def take_stock(cases: Iterable[Case], group_field: str | None = None) -> tuple[S
         key = hashlib.blake2b(_encode(item_of(case)), digest_size=16).digest()
         item = items.setdefault(key, _Item(case.id, group))
         if case.label is not None:
+            facts = facts_of(case)
             item.labels.add(case.label)
-            item.random |= not facts_of(case).active
+            if facts.adjudicated:
+                item.settled.add(case.label)
+            item.random |= not facts.active
     found = list(items.values())
-    backing = [item for item in found if item.random and len(item.labels) == 1]
+    backing = [item for item in found if item.random and len(item.said) == 1]
     labels = Counter(item.group for item in found if item.random)
-    undrawn = [item for item in found if not item.random and len(item.labels) < len(Label)]
+    undrawn = [item for item in found if not item.random and len(item.said) < len(Label)]
     groups = len({item.group for item in found})
     alone = groups == len(found)
-    accepts = [item.group for item in backing if Label.ACCEPT in item.labels]
-    rejects = [item.group for item in backing if Label.REJECT in item.labels]
+    accepts = [item.group for item in backing if Label.ACCEPT in item.said]
+    rejects = [item.group for item in backing if Label.REJECT in item.said]
     stock = Stock(
         rows=rows,
         repeated=rows - len(found),
@@ -116,14 +125,14 @@ def take_stock(cases: Iterable[Case], group_field: str | None = None) -> tuple[S
             accept_groups=None if alone else len(set(accepts)),
             reject_groups=None if alone else len(set(rejects)),
         ),
-        active=sum(1 for item in found if len(item.labels) == 1 and not item.random),
-        conflicts=sum(1 for item in found if len(item.labels) > 1),
+        active=sum(1 for item in found if len(item.said) == 1 and not item.random),
+        conflicts=sum(1 for item in found if len(item.said) > 1),
         unlabelled=sum(1 for item in found if not item.labels),
         groups=groups,
         grouped_by=group_field
         if BY_FIELD in ways and group_field is not None
         else ", else ".join(way for way in _WAYS if way in ways),
-        facts=facts,
+        facts=of_all,
     )
     return stock, Pool(
         unlabelled=tuple(item.id for item in found if not item.labels),

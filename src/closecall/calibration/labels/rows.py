@@ -2,9 +2,9 @@
 
 The same question, response, references and context labelled twice are one item, and groups that
 share an item are one group. Labels that agree are kept once; labels that differ are set aside,
-both, for a person to look at. Either way the two labels are counted, because how often people
-agree bounds what any cutoff can be shown to do; unless one annotator is named for both, or the
-two rows have one id: a copy agrees with nobody.
+both, for a person to look at, unless a third one settles it (``adjudicated``). Either way the two
+labels are counted, because how often people agree bounds what any cutoff can be shown to do;
+unless one annotator is named for both, or the two rows have one id: a copy agrees with nobody.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def collect(
             unlabelled += 1
             continue
         if not isinstance(measurement, Measured):
-            unmeasured[measurement.reason] = unmeasured.get(measurement.reason, 0) + 1
+            unmeasured[measurement.cause] = unmeasured.get(measurement.cause, 0) + 1
             continue
         group, way = group_of(case, group_field)
         name = group_digest(group)
@@ -129,15 +129,16 @@ def collect(
         same_item.append(_At(seen, row))
         joined.join(same_item[0].row.group, name)
     items = [_in_order(same) for same in order.values()]
-    kept = sorted(same[0] for same in items if not _differ(same))
-    conflicts = tuple(_conflict(same) for same in items if _differ(same))
+    said = [(same, _decisive(same)) for same in items]
+    kept = sorted(decisive[0] for _, decisive in said if not _differ(decisive))
+    conflicts = tuple(_conflict(same) for same, decisive in said if _differ(decisive))
     pairs = [pair for same in items for pair in _pairs(same)]
     return LabelledRows(
         rows=tuple(_renamed(one.row, joined.name(one.row.group)) for one in kept),
         grouped_by=group_field or ", else ".join(w for w in WAYS if w in ways.values()),
         seen=seen,
         unlabelled=unlabelled,
-        merged=sum(len(same) - 1 for same in items if not _differ(same)),
+        merged=sum(len(same) - 1 for same, decisive in said if not _differ(decisive)),
         conflicts=conflicts,
         agreement=agreement([(first.accept, other.accept) for first, other in pairs]),
         attributed=sum(None not in _annotators(*pair) for pair in pairs),
@@ -206,10 +207,23 @@ def _differ(same: Sequence[_At]) -> bool:
     return len({at.row.accept for at in same}) > 1
 
 
+def _settles(at: _At) -> bool:
+    return bool(facts_of(at.row.case).adjudicated)
+
+
+def _decisive(same: Sequence[_At]) -> Sequence[_At]:
+    """Return the rows whose label counts: where some settle a disagreement, those."""
+    return same if len(same) == 1 else [at for at in same if _settles(at)] or same
+
+
 def _pairs(same: Sequence[_At]) -> Iterator[tuple[LabelledRow, LabelledRow]]:
-    """Yield the first row of an item with each later one that may be a second opinion."""
-    first = same[0].row
-    for other in (at.row for at in same[1:]):
+    """Yield the first row of an item with each later one that may be a second opinion.
+
+    A label that settles a disagreement is none: whoever gave it knew the others.
+    """
+    opinions = same if len(same) == 1 else [at for at in same if not _settles(at)] or same[:1]
+    first = opinions[0].row
+    for other in (at.row for at in opinions[1:]):
         one, two = _annotators(first, other)
         named = one is not None and two is not None
         if one != two if named else first.case.id != other.case.id:

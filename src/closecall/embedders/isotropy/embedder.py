@@ -35,6 +35,7 @@ from closecall.embedders.base import (
 from closecall.embedders.checked import ONE_VECTOR_A_TEXT
 from closecall.embedders.isotropy.methods import OPTION, TWICE
 from closecall.embedders.isotropy.transform import Floats, Transform
+from closecall.embedders.metering import Gate, GatedEmbedder
 from closecall.errors import EmbeddingError, InstrumentMismatchError, UsageError
 from closecall.instrument import Instrument, differences
 from closecall.records import Role
@@ -111,6 +112,17 @@ class IsotropicEmbedder(Awaitable):
     def piece_dims(self) -> int:
         """The width of a token vector: that of the embedder behind."""
         return self._transform.dims
+
+    @property
+    def billed(self) -> tuple[str, str] | None:
+        """As of the embedder behind; see ``GatedEmbedder``."""
+        found: tuple[str, str] | None = getattr(self._base, "billed", None)
+        return found
+
+    def gated_by(self, gate: Gate) -> None:
+        """Have the requests of the embedder behind pass a gate."""
+        if isinstance(self._base, GatedEmbedder):
+            self._base.gated_by(gate)
 
     def load(self) -> None:
         """Load the embedder behind now, where it can be.

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from closecall.embedders.base import Usage, Vector
+from closecall.embedders.metering import BUDGET_REACHED, OPEN, Gate, Size, Used
 from closecall.embedders.remote.connection import Connection
 from closecall.embedders.remote.problems import Kind, Problem, cleaned
 from closecall.embedders.remote.replies import BadReply, Reply, read_reply
@@ -48,6 +49,11 @@ class Asking:
     ----------
     connection, waiting
         How to reach it, and how long to wait.
+
+    Attributes
+    ----------
+    gate
+        What every request passes, and what counts its tokens.
     """
 
     def __init__(self, connection: Connection, waiting: Waiting) -> None:
@@ -55,6 +61,7 @@ class Asking:
         self.waiting = waiting
         self._lock = threading.Lock()
         self._usage = Usage()
+        self.gate: Gate = OPEN
         self._fits = connection.settings.provider.max_texts
 
     @property
@@ -104,7 +111,22 @@ class Asking:
         waiting
             How long to go on; None: as for all requests.
         """
-        waiting = waiting or self.waiting
+        size = Size(sum(map(least_tokens, texts)))
+        if not self.gate.enter(size, stopped):
+            return Problem(Kind.OVER, BUDGET_REACHED)
+        try:
+            return self._reply(texts, expected, stopped, waiting or self.waiting, size)
+        finally:
+            self.gate.leave(size)
+
+    def _reply(
+        self,
+        texts: Sequence[str],
+        expected: Expected,
+        stopped: threading.Event,
+        waiting: Waiting,
+        size: Size,
+    ) -> Reply | BadReply | Problem:
         patience, now = waiting.patience, waiting.clock.now
         deadline = now() + patience.deadline_s
         last: BadReply | Problem | None = None
@@ -115,12 +137,14 @@ class Asking:
             )
             if isinstance(found, bytes):
                 read = self._without_key(read_reply(found, len(texts), expected.dims))
-                self._count(read)
+                self._count(read, size)
                 if isinstance(read, Reply) or read.split or bad:
                     return read
                 last, bad = read, True
                 continue
             last = found
+            if found.status is None:
+                self.gate.spend(Used(), size)  # nobody knows whether it was read
             if found.kind is not Kind.AGAIN:
                 break
             wait = waiting.delay(attempt, found.wait_s)
@@ -202,8 +226,9 @@ class Asking:
             work.found[place] = f"{work.found[place]}, twice"
         return not bad
 
-    def _count(self, read: Reply | BadReply) -> None:
+    def _count(self, read: Reply | BadReply, size: Size) -> None:
         tokens = read.prompt_tokens if isinstance(read, Reply) else None
+        self.gate.spend(Used(tokens, 0), size)
         with self._lock:
             before = self._usage
             self._usage = Usage(

@@ -11,6 +11,7 @@ import numpy as np
 
 from closecall.embedders.awaitable import Awaitable
 from closecall.embedders.base import Counted, Usage, Vectors
+from closecall.embedders.metering import Gate
 from closecall.embedders.remote.asking import Asking, Call, Expected, Row
 from closecall.embedders.remote.batching import batches
 from closecall.embedders.remote.connection import Connection
@@ -131,6 +132,15 @@ class RemoteEmbedder(Awaitable):
             See ``instrument``.
         """
         return find_out(self._asking, self._first).probe(self._settings)
+
+    @property
+    def billed(self) -> tuple[str, str]:
+        """The provider and the model that its prices go by; nothing is sent to find out."""
+        return self._settings.provider.tag, self._settings.model
+
+    def gated_by(self, gate: Gate) -> None:
+        """Send every request from now on through a gate, which counts it and may close."""
+        self._asking.gate = gate
 
     def close(self) -> None:
         """Close the connections there are."""

@@ -114,6 +114,7 @@ class ExpectedFact(UnitMetric):
     NAME = "expected_fact"
     NEEDS = ("response",)
     DEFAULT_CUTOFF = 1.0
+    EXACT = True
     DESCRIPTION = "Share of the facts expected of the response that stand in it, 0 to 1."
     DEFAULTS: ClassVar[dict[str, JSON]] = {
         "patterns": [],

@@ -56,6 +56,7 @@ class ForbiddenText(UnitMetric):
     NAME = "forbidden_text"
     NEEDS = ("response",)
     DEFAULT_CUTOFF = 1.0
+    EXACT = True
     DESCRIPTION = "1 where nothing forbidden stands in the response, else 0."
     DEFAULTS: ClassVar[dict[str, JSON]] = {
         "texts": [],

@@ -71,6 +71,8 @@ class Guards:
             + ", ".join(guard.name for guard in self.guards)
             + ".",
             options={"which": names},
+            exact=True,
+            embeds=False,
         )
 
     def __repr__(self) -> str:

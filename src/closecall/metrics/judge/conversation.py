@@ -1,8 +1,8 @@
 """The conversation of a case: turns, tool calls and tool definitions, as people write them.
 
 They stand in fields of the case that closecall keeps as metadata, at the top or in an object
-``metadata``, in any spelling of the name: ``messages`` or ``conversation``, ``tool_calls``,
-``tool_definitions`` or ``tools``. A cell of a table holds them as JSON.
+``metadata``, in any spelling of the name: ``messages``, ``conversation`` or a list ``turns``,
+``tool_calls``, ``tool_definitions`` or ``tools``. A cell of a table holds them as JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from closecall.datasets._fields import plain
 from closecall.errors import ClosecallError
 from closecall.records import JSON, Case
 
-MESSAGES = ("messages", "conversation")
+MESSAGES = ("messages", "conversation", "turns")
 TOOL_CALLS = ("tool_calls",)
 TOOLS = ("tool_definitions", "tools")
 
@@ -146,6 +146,8 @@ def _field(case: Case, names: Sequence[str]) -> tuple[str, Any] | None:
         if plain(name) in wanted and value not in (None, "", [], {})
     ]
     found = [(n, v) for n, v in found if not (isinstance(v, str) and not v.strip())]
+    # Many files count their turns under that name.
+    found = [(n, v) for n, v in found if plain(n) != "turns" or isinstance(v, list | tuple)]
     if not found:
         return None
     if len(found) > 1:

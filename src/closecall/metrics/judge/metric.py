@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Self
 
 import msgspec
@@ -15,7 +15,7 @@ from closecall.errors import ConfigurationError, UsageError
 from closecall.instrument import canonical_json
 from closecall.metrics.base import MetricSpec
 from closecall.metrics.cutoffs import checked_cutoff
-from closecall.metrics.judge.asking import Answer, ask
+from closecall.metrics.judge.asking import Answer, Asking, ask
 from closecall.metrics.judge.base import Judges, panel_of
 from closecall.metrics.judge.conversation import ConversationError
 from closecall.metrics.judge.fences import Part, fenced
@@ -72,6 +72,7 @@ class JudgeMetric:
 
     NAME: ClassVar[str]
     NEEDS: ClassVar[tuple[str, ...]]
+    READS_RESPONSE: ClassVar[bool] = True
     QUANTITY: ClassVar[str]
     DESCRIPTION: ClassVar[str]
     SCALE: ClassVar[Scale] = FIVE
@@ -119,6 +120,8 @@ class JudgeMetric:
             options=told,
             quantity=self.QUANTITY,
             exact=True,
+            embeds=False,
+            reads_response=self.READS_RESPONSE,
             guarded=False,  # whoever reads both texts has read the numbers and the "not"
         )
 
@@ -143,6 +146,10 @@ class JudgeMetric:
         made._panel = panel_of(self.spec.id, chat)  # noqa: SLF001 - a copy of our own
         made.spec = msgspec.structs.replace(self.spec, version=made._version())  # noqa: SLF001
         return made
+
+    def rebound(self, wrapped: Callable[[ChatModel], ChatModel]) -> Self:
+        """Return this metric with something around each of its models."""
+        return self.bound([wrapped(model) for model in self._panel])
 
     def load(self) -> None:
         """See that there is a chat model to ask; nothing is sent.
@@ -180,8 +187,9 @@ class JudgeMetric:
         found = [self._material(case) for case in cases]
         asked = [parts for parts in found if not isinstance(parts, Unmeasured)]
         requests = [request for parts in asked for request in self._requests(parts)]
-        hint = f"raise its bound, {self.NAME}:max_tokens={2 * (self.max_tokens or 2000)}"
-        columns = [ask(model, requests, self._read, hint=hint) for model in self._panel]
+        bound = f"raise its bound, {self.NAME}:max_tokens={2 * (self.max_tokens or 2000)}"
+        how = Asking(self._read, self.NAME, bound)
+        columns = [ask(model, requests, how) for model in self._panel]
         results = iter([self._measured(columns, at) for at in range(len(asked))])
         return [one if isinstance(one, Unmeasured) else next(results) for one in found]
 

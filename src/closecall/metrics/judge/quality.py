@@ -131,6 +131,7 @@ class LlmRetrieval(JudgeMetric):
 
     NAME = "llm_retrieval"
     NEEDS = ("input", "context")
+    READS_RESPONSE = False
     QUANTITY = "retrieval quality"
     DESCRIPTION = "Do the passages fit the question, 1 to 5, in a chat model's opinion."
     DEFAULTS = options(1600)

@@ -134,4 +134,7 @@ def _tokens(votes: Sequence[Vote]) -> dict[str, JSON]:
         known = [count for count in counts if count is not None]
         if len(known) == len(counts):
             sums[name] = sum(known)
+    replayed = sum(vote.answer.replayed for vote in votes)
+    if replayed:
+        sums["replayedReplies"] = replayed  # their tokens were spent when they were recorded
     return sums

@@ -112,6 +112,7 @@ class _InARow(ReferenceMetric):
     """1 where the tokens of a reference stand in the response in a row, else 0."""
 
     DEFAULT_CUTOFF = 1.0
+    EXACT = True
     DEFAULTS: ClassVar[dict[str, JSON]] = {"normalize": True}
 
     def __init__(self, cutoff: float | None = None, *, normalize: bool = True) -> None:

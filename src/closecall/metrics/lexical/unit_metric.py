@@ -12,13 +12,17 @@ from closecall.records import JSON, Measured
 
 
 class UnitMetric:
-    """A number from 0 to 1, higher is closer, with a default cutoff."""
+    """A number from 0 to 1, higher is closer, with a default cutoff.
+
+    ``EXACT`` is ``MetricSpec.exact``.
+    """
 
     NAME: ClassVar[str]
     VERSION: ClassVar[str] = "1"
     NEEDS: ClassVar[tuple[str, ...]] = ("references", "response")
     DEFAULTS: ClassVar[dict[str, JSON]] = {}
     DEFAULT_CUTOFF: ClassVar[float] = 0.5
+    EXACT: ClassVar[bool] = False
     DESCRIPTION: ClassVar[str]
 
     cutoff: float | None
@@ -45,6 +49,8 @@ class UnitMetric:
             description=self.DESCRIPTION,
             options=dict(options),
             quantity=self.NAME.replace("_", " "),
+            exact=self.EXACT,
+            embeds=False,
         )
 
     def __repr__(self) -> str:

@@ -137,6 +137,7 @@ class CrossEncoderScore:
             description=self._description(),
             options=options,
             quantity="entailment" if self._labels.entailment else "pair score",
+            embeds=False,
         )
         self._setting = Setting(
             self.sides, self.question, self._labels, self._folder.window, bounded=not raw

@@ -7,7 +7,7 @@ from enum import StrEnum
 import msgspec
 
 from closecall.calibration.records import Interval
-from closecall.gates.rule import Gate
+from closecall.runs.gate_rule import Gate
 
 
 class GateState(StrEnum):
