@@ -280,6 +280,19 @@ def test_other_contexts_are_other_items():
     assert check(looked(cases), "contradictions").count == 0
 
 
+@pytest.mark.parametrize("said", [True, "true"])
+def test_a_label_that_settles_a_disagreement_ends_it(said):
+    cases = [
+        case("a", "What is the fee?", "Five euros.", "accept"),
+        case("b", "What is the fee?", "Five euros.", "reject"),
+    ]
+    assert check(looked(cases), "contradictions").count > 0
+    settled = case(
+        "c", *("What is the fee?", "Five euros.", "reject"), metadata={"adjudicated": said}
+    )
+    assert check(looked([*cases, settled]), "contradictions").count == 0
+
+
 def test_labels_of_two_files_can_contradict_each_other():
     found = looked(
         [case("a", "Who pays?", "You do.", "accept")],

@@ -85,6 +85,9 @@ def test_a_run_that_is_not_finished_is_refused_and_nothing_is_written(cli, tmp_p
     said = cli("report", "open", "--format", form, "-o", "r.out")
     assert said.code == 4
     assert "not finished; go on with: closecall eval --resume open" in said.err
+    for kind in ("distributions", "history"):
+        drawn = cli("plot", "open", "--kind", kind, "-o", "r.svg")
+        assert (drawn.code, "not finished; go on" in drawn.err) == (4, True)
     assert not (tmp_path / "r.out").exists()
 
 
@@ -118,3 +121,19 @@ def test_help_says_what_the_exit_codes_mean(cli):
     said = cli("report", "--help")
     assert said.code == 0
     assert "Exit codes: 0 the report was written" in said.out
+
+
+@pytest.mark.parametrize("name", ["results.ndjson", "seal.json"])
+def test_a_run_that_was_changed_after_sealing_is_shown_with_a_caution(cli, a, tmp_path, name):
+    b = made(tmp_path / "b", [GOOD, GOOD])
+    assert "caution" not in cli("report", a, "-o", "r.html").err
+    assert "caution" not in cli("compare", a, b).err
+    place = a / name
+    if name == "results.ndjson":
+        place.write_bytes(place.read_bytes().replace(b"high similarity", b"great similarity"))
+    else:
+        place.write_text("{", encoding="ascii")
+    for said in (cli("report", a, "-o", "r.html"), cli("compare", a, b)):
+        assert said.code == 0, said.err
+        assert f"caution: {place}" in said.err
+        assert f"closecall verify {a}" in said.err

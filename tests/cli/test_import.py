@@ -67,3 +67,26 @@ def test_usage(cli, write):
     assert cli("import", "missing.json").code == 4
     assert cli("import", path, "--from", "ragas", "--map", "response").code == 2
     assert "closecall import promptfooconfig.yaml" in cli("import", "--help").out
+
+
+def test_cases_without_any_response_are_told_with_what_to_do(cli, write):
+    said = cli("import", write({**SAMPLE, "response": None}, name="samples.jsonl"))
+    assert "no case has a response" in said.err
+    assert "--subject-command" in said.err
+    assert "no case has a response" not in cli("import", write(SAMPLE, name="samples.jsonl")).err
+
+
+def test_a_file_told_by_nothing_says_what_is_wrong_with_its_rows(cli, tmp_path):
+    path = tmp_path / "cases.json"
+    path.write_text('[{"input": "a", "input": "b", "actual_output": "c"}]', encoding="utf-8")
+    said = cli("import", path)
+    assert said.code == 4
+    assert "input: the key stands twice" in said.err
+
+
+def test_tests_that_all_stand_in_another_file_are_named(cli, tmp_path):
+    path = tmp_path / "promptfooconfig.yaml"
+    path.write_text("prompts: [p]\ntests: file://tests.yaml\n", encoding="utf-8")
+    said = cli("import", path)
+    assert said.code == 4
+    assert "1 file of tests is named and was not read" in said.err

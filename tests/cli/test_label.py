@@ -250,3 +250,11 @@ def test_help_shows_keys_and_exit_codes_and_loads_nothing_heavy(cli):
         env=dict(os.environ),
     )
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_n_alone_takes_no_note_and_says_how(keys, write):
+    file = write(row(0), row(1))
+    said = keys(["n", "n too short", "n", "n", "q"], file)
+    assert said.out.count("A note stands after n") == 2
+    kept = [one for one in lines(file.with_name("cases.jsonl.labels.jsonl")) if "event" in one]
+    assert [one.get("note", "") for one in kept] == ["too short", ""]

@@ -184,6 +184,23 @@ def test_absences_are_skips_and_errors_and_never_passes(pytester):
     run(pytester).assert_outcomes(passed=1, failed=1, errors=1)
 
 
+def test_what_is_no_text_is_an_error_and_no_failure(pytester):
+    pytester.makepyfile(
+        """
+        from closecall.asserting import assert_similar
+
+
+        def test_it():
+            assert_similar(None, "blue", cutoff=60)
+
+
+        def test_reference():
+            assert_similar("blue", 7, cutoff=60)
+        """
+    )
+    run(pytester).assert_outcomes(errors=2)
+
+
 def test_a_method_of_unittest_cannot_become_several(pytester):
     pytester.makepyfile(
         """

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from closecall.asserting.current import current
-from closecall.asserting.deciding import check
+from closecall.asserting.deciding import as_error, check
 from closecall.asserting.question import ANSWER, CONTEXT, Question
 from closecall.asserting.question import question as asked_of
-from closecall.errors import UsageError
+from closecall.errors import ClosecallError, UsageError
 from closecall.records import Case
 from closecall.runs.results import MetricResult
 
@@ -299,9 +299,14 @@ def _facts(answer: str, fact: Any, match: str, asked: str | None) -> Case:
     )
 
 
+def _wrong(told: str) -> ClosecallError:
+    current()  # a test runner looks at errors once a session is there
+    return as_error(UsageError(told))
+
+
 def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
-        raise UsageError(f"{name} must be a text (str), got {type(value).__name__}")
+        raise _wrong(f"{name} must be a text (str), got {type(value).__name__}")
     return value
 
 
@@ -313,7 +318,7 @@ def _texts(value: object, name: str) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, Sequence) or isinstance(value, bytes):
-        raise UsageError(f"{name} must be a text or a list of texts, got {type(value).__name__}")
+        raise _wrong(f"{name} must be a text or a list of texts, got {type(value).__name__}")
     return tuple(_text(one, f"{name}[{at}]") for at, one in enumerate(value))
 
 

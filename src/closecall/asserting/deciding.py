@@ -81,7 +81,7 @@ def _problem(
 ) -> Exception:
     name = bench.metrics[at].spec.id
     if result.state in _ABSENT:
-        return _asserted(NotMeasuredError(absence(name, case, result), result))
+        return as_error(NotMeasuredError(absence(name, case, result), result))
     text = failure(session, bench, at, case, result, negated=negated)
     if result.state is not State.INCONCLUSIVE:
         return AnswerError(text, result)
@@ -163,13 +163,14 @@ def asserting(session: Session) -> Iterator[None]:
     try:
         yield
     except ClosecallError as error:
-        _asserted(error)
+        as_error(error)
         if isinstance(error, ReplayMissError) and session.record_hint:
             error.add_note(session.record_hint)
         raise
 
 
-def _asserted(error: ClosecallError) -> ClosecallError:
+def as_error(error: ClosecallError) -> ClosecallError:
+    """Mark an error as that of an assertion, which a test runner tells from a failure."""
     setattr(error, ASSERTED, True)
     return error
 

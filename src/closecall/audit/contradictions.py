@@ -44,6 +44,7 @@ def candidates(look: Looking) -> list[Clash]:
     for number, row in enumerate(rows):
         if row.label is not None:
             items.setdefault(row.content, []).append(number)
+    items = {content: _settled(rows, item) for content, item in items.items()}
     found = [clash for item in items.values() for clash in _clashes(rows, item, TEXT)]
     asked: dict[tuple[bytes, bytes], list[int]] = {}
     for item in items.values():
@@ -57,6 +58,11 @@ def candidates(look: Looking) -> list[Clash]:
         if len(same) > 1 and _both(rows, same):
             found += _of_one_question(look, same)
     return found
+
+
+def _settled(rows: Sequence[Row], item: list[int]) -> list[int]:
+    """Return the rows of an item that count: those that settle it, where there are any."""
+    return [number for number in item if rows[number].settles] or item
 
 
 def texts_wanted(look: Looking, found: Iterable[Clash]) -> set[int]:

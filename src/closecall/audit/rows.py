@@ -16,6 +16,7 @@ import msgspec
 from closecall.audit.records import CaseRef
 from closecall.audit.texts import Detector, TextFacts, facts_of_text
 from closecall.calibration.labels.items import BY_FIELD, BY_GROUP, WAYS, group_of, item_of
+from closecall.calibration.labels.label_facts import ADJUDICATED
 from closecall.errors import DatasetError
 from closecall.instrument import text_fingerprint
 from closecall.metrics.sides import PASSAGE_SEPARATOR, not_blank
@@ -34,7 +35,8 @@ class Row(NamedTuple):
 
     ``content`` is the digest of question, response, references and context. ``group`` names what
     is exchangeable, ``named`` says that the case itself names it. ``gaps`` are the texts that are
-    given and blank, and the response or input that is not given.
+    given and blank, and the response or input that is not given. ``settles`` marks a label that
+    ends a disagreement about its item.
     """
 
     file: int
@@ -49,6 +51,7 @@ class Row(NamedTuple):
     group: str
     named: bool
     gaps: tuple[str, ...]
+    settles: bool = False
 
     @property
     def ref(self) -> CaseRef:
@@ -147,6 +150,7 @@ class Rows:
             group=group,
             named=named,
             gaps=tuple(_gaps(case)),
+            settles=str(case.metadata.get(ADJUDICATED)).strip().lower() == "true",
         )
 
     def _one(self, text: str | None) -> int:

@@ -113,6 +113,7 @@ def command(
     the same cases beyond chance, by an exact test; with few cases the answer may be that it cannot
     be told.
     """
+    from closecall.cli.kept_run import tell_broken_seal
     from closecall.report.compared_runs.formats import format_of, save, write
     from closecall.report.compared_runs.overview import verdict
     from closecall.runs.comparing.compare import compare_runs
@@ -125,6 +126,8 @@ def command(
             require_writable(output, [], folder)
         form = form or format_of(output)
     found = compare_runs(*folders, named=show, **options)
+    for folder in folders:
+        tell_broken_seal(folder)
     if to_file and output is not None:
         save(found, form or "table", output)
     else:

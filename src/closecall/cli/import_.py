@@ -114,6 +114,11 @@ def _tell(found: Import, output: Path | None) -> None:
     where = "" if output is None else f", written to {output}"
     said = [f"{plural(found.cases, 'case')} from {found.path} ({found.source}){where}"]
     said += [f"  {note}" for note in found.notes]
+    if not found.answered:
+        said.append(
+            "  no case has a response: an assistant can answer them, with --endpoint, --model or "
+            "--subject-command of closecall eval"
+        )
     if found.bad_rows:
         said.append(f"  left out: {plural(found.bad_rows, 'row')} that cannot be taken over")
         said += [f"    {problem}" for problem in found.problems]

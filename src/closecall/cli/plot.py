@@ -83,14 +83,14 @@ def command(
 
 
 def _one(source: str, kind: str, metric: str | None, place: Path) -> Drawn:
+    from closecall.cli.kept_run import finished_run
     from closecall.report.charts.score_file import of_file
     from closecall.report.charts.scores import draw, of_calibration, of_run
     from closecall.runs.kept import find_run
-    from closecall.runs.stored import load_run
 
     path = Path(source)
     if not path.is_file():
-        return draw(kind, of_run(load_run(find_run(source, place), counts=False), metric))
+        return draw(kind, of_run(finished_run(find_run(source, place), counts=False), metric))
     if path.suffix.lower() != ".json":
         return draw(kind, of_file(path, metric))
     from closecall.calibration.store import load_calibration
@@ -102,11 +102,11 @@ def _one(source: str, kind: str, metric: str | None, place: Path) -> Drawn:
 
 
 def _history(sources: tuple[str, ...], metric: str | None, place: Path) -> Drawn:
+    from closecall.cli.kept_run import finished_run
     from closecall.report.charts.history import history
     from closecall.report.charts.run_points import run_points
     from closecall.runs.kept import find_run
-    from closecall.runs.stored import load_run
 
-    runs = [load_run(find_run(source, place)) for source in sources]
+    runs = [finished_run(find_run(source, place)) for source in sources]
     points, of = run_points(runs, metric)
     return history(points, of=of)

@@ -65,13 +65,14 @@ def command(
     form: str | None,
     output: Path | None,
 ) -> int:
-    """Report on each RUN again, a run folder or an id, which may be cut short.
+    """Report on each RUN again, a run folder or the beginning of an id.
 
     Everything comes from the folders; nothing is measured anew. The HTML page is one file that
     needs no network and opens from disk: what was asked and what came of it, and every case with
     its texts. Of several runs it shows how they went over time, and of two what changed between
     them; the cases are those of the run that began last. The other formats take one run.
     """
+    from closecall.cli.kept_run import finished_run
     from closecall.report.formats import format_of, save, write
     from closecall.runs.kept import find_run
 
@@ -89,7 +90,7 @@ def command(
     if to_file and output is not None:
         for folder in folders:
             require_writable(output, [], folder)
-    loaded = [_finished(folder) for folder in folders]
+    loaded = [finished_run(folder) for folder in folders]
     if form == "html":
         pair = None if places is None else (loaded[places[0]], loaded[places[1]])
         _html(loaded, pair, output if to_file else None)
@@ -99,20 +100,6 @@ def command(
         with may_close(sys.stdout):
             write(loaded[0], form, sys.stdout)
     return 0
-
-
-def _finished(folder: Path) -> Run:
-    """Return the run in a folder that was closed, and say so where it was not."""
-    from closecall.errors import RunFolderError
-    from closecall.runs.claim import quoted
-    from closecall.runs.stored import header_of, load_run
-
-    if header_of(folder).ended_at is None:
-        raise RunFolderError(
-            f"{folder}: this run is not finished; go on with: closecall eval --resume "
-            f"{quoted(folder)}, or see how far it came: closecall runs show {quoted(folder)}"
-        )
-    return load_run(folder)
 
 
 def _places(two: list[Path], folders: list[Path]) -> tuple[int, int]:

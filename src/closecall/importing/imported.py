@@ -36,8 +36,8 @@ _DRAFTS = {
 class Import:
     """Cases of another evaluator's file; made by ``open_import``.
 
-    What is counted (``cases``, ``bad_rows``, ``problems``, ``notes``) is that of the pass that was
-    last, and complete once it has ended.
+    What is counted (``cases``, ``answered`` ones among them, ``bad_rows``, ``problems``,
+    ``notes``) is that of the pass that was last, and complete once it has ended.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class Import:
         self.source = source
         self.on_bad_row = on_bad_row
         self.cases = 0
+        self.answered = 0
         self.bad_rows = 0
         self.problem_count = 0
         self.problems: list[RowProblem] = []
@@ -75,12 +76,13 @@ class Import:
             A mapping is wrong.
         """
         self._tally = Tally()
-        self.cases = self.bad_rows = self.problem_count = 0
+        self.cases = self.answered = self.bad_rows = self.problem_count = 0
         self.problems = []
         texts = 0
         for place, found in self._found():
             if isinstance(found, Case):
                 self.cases += 1
+                self.answered += found.response is not None
                 texts += bool(found.input or found.response or found.references or found.context)
                 yield found
                 continue
@@ -96,8 +98,11 @@ class Import:
                 self.problem_count,
             )
         if not self.cases:
+            why = "".join(f"\n  {note}" for note in self.notes)
             raise DatasetError(
-                f"{self.path}: holds no case of {self.source}", self.problems, self.problem_count
+                f"{self.path}: holds no case of {self.source}{why}",
+                self.problems,
+                self.problem_count,
             )
         if not texts:
             raise DatasetError(

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 from closecall.datasets._fields import plain
-from closecall.errors import DatasetError
+from closecall.errors import DatasetError, RowProblem
 from closecall.importing import openai_evals, promptfoo
 from closecall.importing.arrow import Arrow
 from closecall.importing.opened import Opened
@@ -46,7 +46,17 @@ def source_of(opened: Opened) -> str:
         return found[0]
     choices = "\n".join(f"  --from {name}: {what}" for name, what in SOURCES.items())
     seen = f"could be of {' or '.join(found)}" if found else "is of no evaluator that can be told"
-    raise DatasetError(f"{opened.path}: {seen}. Say which:\n{choices}")
+    flaws = () if found else _flaws(opened)
+    raise DatasetError(f"{opened.path}: {seen}. Say which:\n{choices}", flaws, len(flaws))
+
+
+def _flaws(opened: Opened) -> list[RowProblem]:
+    """Return what is wrong with the first rows, which may be why nothing could be told by them."""
+    return [
+        RowProblem(row.place, field, message)
+        for row in islice(opened.rows(), _LOOKED_AT)
+        for field, message in row.flaws
+    ]
 
 
 def _told_by(opened: Opened) -> Iterator[str]:

@@ -61,6 +61,9 @@ def _obey(session: Session, letter: str, rest: str, say: Callable[[str], None]) 
             say("There is nothing to undo.")
             return False
     elif letter == "n":
+        if not rest.strip() and not (session.current and session.own_note(session.current)):
+            say("A note stands after n, on one line: n TEXT. n alone removes a note.")
+            return False
         session.note(rest)
         say("Note kept." if rest.strip() else "Note removed.")
         return False

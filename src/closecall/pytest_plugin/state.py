@@ -194,10 +194,13 @@ class State:
             counts = None if cassette is None else cassette.counts
             session.close()
             if cassette is not None and counts is not None:
-                self.note(
+                said = (
                     f"{cassette.path}: {counts.recorded:,} recorded, {counts.unchanged:,} "
                     f"unchanged, {counts.replayed:,} replayed"
                 )
+                if not counts.recorded + counts.unchanged + counts.replayed:
+                    said += "; nothing left this machine, and a local model needs no recording"
+                self.note(said)
 
     def _cassette(self) -> Cassette:
         from closecall.cassettes import open_cassette

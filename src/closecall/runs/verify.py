@@ -34,6 +34,16 @@ def verify(run: RunReader) -> list[str]:
     return [*found, f"... and {more} more"] if more else found
 
 
+def seal_problems(run: RunReader) -> list[str]:
+    """Return what no longer is as it was sealed; empty for a folder without a seal."""
+    if not run.sealed:
+        return []
+    try:
+        return list(_seal_problems(run, files.all_files(run.path)))
+    except RunFolderError as error:
+        return [str(error)]
+
+
 def _problems(run: RunReader) -> Iterator[str]:
     try:
         paths = files.all_files(run.path)

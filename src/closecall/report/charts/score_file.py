@@ -42,7 +42,8 @@ def of_file(path: Path, metric: str | None = None) -> Scores:
     if "label" not in columns or column is None:
         raise DatasetError(
             f"{path}: a picture needs the columns label and {' or '.join(VALUES)} (or one named "
-            f"like -m METRIC); found: {', '.join(sorted(columns)) or 'none'}"
+            f"like -m METRIC); found: {', '.join(sorted(columns)) or 'none'}. "
+            "Cases without scores: closecall eval FILE -o report.csv makes such a file"
         )
     values: dict[str, list[float]] = {"accept": [], "reject": [], "": []}
     problems: list[RowProblem] = []
