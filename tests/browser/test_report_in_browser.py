@@ -42,6 +42,14 @@ def test_every_section_opens_and_fits(shop, report_page, width):
         assert (shop.wider(), shop.sticking_out()) == (0, []), section
 
 
+def test_a_page_left_while_it_still_settles_does_not_take_the_reader_back(shop):
+    shop.go("#cases")
+    late = "location.hash = '#overview'; CC.go('cases', {sort: 'id'}, true);"
+    shop.run(late)  # the address is replaced before the browser has told of the new one
+    shop.until(lambda: shop.shown == "overview")
+    assert shop.run("return location.hash") == "#overview"
+
+
 def test_the_overview_says_what_came_of_it(shop):
     said = shop.text("#overview")
     assert "exit code 1" in said

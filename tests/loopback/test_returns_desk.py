@@ -117,6 +117,22 @@ def test_recorded_once_it_replays_with_the_server_down(server, place, monkeypatc
     server.__enter__()
 
 
+def test_recordings_expire_only_where_that_is_asked(server, place, monkeypatch, capsys):
+    assert asked(server, monkeypatch, "--aef", "live", "--record", "tape") == 0
+    assert asked(server, monkeypatch, "--no-aef", "--replay", "tape", "--ttl", "30d") == 0
+    assert asked(server, monkeypatch, "--no-aef", "--replay", "tape", "--ttl", "0d") == 5
+    assert len(server.requests) == 32
+    assert asked(server, monkeypatch, "--no-aef", "--record-missing", "tape", "--ttl", "0d") == 0
+    assert len(server.requests) == 64
+
+
+@pytest.mark.parametrize("option", [("--ttl", "30d"), ("--record-floats", "f16")])
+def test_options_of_a_recording_need_one(server, place, monkeypatch, capsys, option):
+    assert asked(server, monkeypatch, "--no-aef", *option) == 2
+    assert f"{option[0]} is about a cassette" in capsys.readouterr().err
+    assert not server.requests
+
+
 def test_one_word_of_the_prompt_makes_exactly_the_assistant_s_requests_miss(
     server, place, monkeypatch, capsys
 ):

@@ -6,9 +6,11 @@ import datetime as dt
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import click
+
+from closecall.cli.cache import age
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     F = TypeVar("F", bound=Callable[..., Any])
 
 MODES = ("record", "replay", "record_missing")
+DAY = 86_400.0
 SUBJECT = ("endpoint", "model", "system_prompt_file", "temperature", "max_tokens")
 
 
@@ -114,6 +117,17 @@ _CASSETTE = (
         metavar="DIR",
         help="Take what is recorded in DIR, and ask for and record the rest.",
     ),
+    click.option(
+        "--ttl",
+        type=age,
+        metavar="AGE",
+        help="Count no recording that is older: 30d, 8w.  [default: they never expire]",
+    ),
+    click.option(
+        "--record-floats",
+        type=click.Choice(["f32", "f16"]),
+        help="How vectors are recorded; f16 takes half the bytes and rounds.  [default: f32]",
+    ),
 )
 _OPTIONS = (*_JUDGE, *_ANSWERS, *_CASSETTE)
 
@@ -160,8 +174,10 @@ class Tape(NamedTuple):
     folder: str
     mode: str
     scenario: str
+    floats: Literal["f32", "f16"] = "f32"
+    ttl_days: int | None = None
 
-    def kept(self) -> dict[str, str]:
+    def kept(self) -> dict[str, Any]:
         """Return it as the run's header keeps it."""
         return self._asdict()
 
@@ -172,12 +188,24 @@ def tape_of(options: dict[str, Any], scenario: str, kept: Mapping[str, Any]) -> 
     if len(given) > 1:
         raise click.UsageError("--record, --replay and --record-missing exclude each other")
     scenario = str(kept.get("scenario", scenario))
+    if not given and "folder" not in kept:
+        _refuse_without_cassette(options)
+        return None
+    floats: Literal["f32", "f16"] = options["record_floats"] or kept.get("floats") or "f32"
+    ttl = kept.get("ttl_days") if options["ttl"] is None else options["ttl"]
     if given:
         (mode,) = given
-        return Tape(str(options[mode].absolute()), mode.replace("_", "-"), scenario)
-    if "folder" not in kept:
-        return None
-    return Tape(str(kept["folder"]), str(kept["mode"]), scenario)
+        return Tape(str(options[mode].absolute()), mode.replace("_", "-"), scenario, floats, ttl)
+    return Tape(str(kept["folder"]), str(kept["mode"]), scenario, floats, ttl)
+
+
+def _refuse_without_cassette(options: dict[str, Any]) -> None:
+    for name in ("ttl", "record_floats"):
+        if options[name] is not None:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} is about a cassette; add --record, --replay or "
+                "--record-missing DIR"
+            )
 
 
 @contextmanager
@@ -192,7 +220,12 @@ def opened(tape: Tape | None, since: str | None = None) -> Iterator[Cassette | N
     from closecall.cassettes import open_cassette
 
     with open_cassette(
-        Path(tape.folder), tape.mode, scenario=tape.scenario, since=_moment(since)
+        Path(tape.folder),
+        tape.mode,
+        scenario=tape.scenario,
+        floats=tape.floats,
+        ttl=None if tape.ttl_days is None else tape.ttl_days * DAY,
+        since=_moment(since),
     ) as cassette:
         yield cassette
 

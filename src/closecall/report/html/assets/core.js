@@ -221,8 +221,9 @@ const CC = (() => {
 
   function go(page, params, replace) {
     const to = hash(page, params);
-    if (replace) history.replaceState(null, "", to);
-    else location.hash = to;
+    if (!replace) location.hash = to;
+    // Who has moved on meanwhile, with the event still to come, is not taken back.
+    else if (where().page === page) history.replaceState(null, "", to);
   }
 
   function route(focus) {
