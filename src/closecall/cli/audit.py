@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from closecall.cli.options import embedder_options, pairs, typed_window
+from closecall.cli.options import (
+    cache_options,
+    case_options,
+    embedder_options,
+    group_option,
+    pairs,
+    report_option,
+    require_one_cache,
+    typed_window,
+)
 from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
 from closecall.cli.progress import Progress
@@ -65,11 +74,7 @@ Exit codes: 0 done, whatever was found, 1 more was found than a gate allows, 2 u
     help="Embed only these, comma-separated.  [default: input,response,references,context]",
 )
 @embedder_options
-@click.option(
-    "--group",
-    metavar="FIELD",
-    help="Field that says which rows belong together.  [default: group, else the question]",
-)
+@group_option
 @click.option(
     "--gate",
     "rules",
@@ -89,38 +94,15 @@ Exit codes: 0 done, whatever was found, 1 more was found than a gate allows, 2 u
     is_flag=True,
     help="Show no texts; ids, places and counts stay.",
 )
-@click.option(
-    "--map",
-    "mapping",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="Read FIELD (input, response, references, context, label, ...) from this column.",
-)
-@click.option(
-    "--on-bad-row",
-    type=click.Choice(["fail", "skip"]),
-    default="fail",
-    show_default=True,
-    help="Rows that cannot be read: stop, or leave out and count.",
-)
+@case_options("input, response, references, context, label, ...")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["table", "json"]),
     help="Format of the report.  [default: table, or json where -o ends in .json]",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the report to this file.",
-)
-@click.option(
-    "--cache-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the vector cache.",
-)
-@click.option("--no-cache", is_flag=True, help="Neither read nor write the vector cache.")
+@report_option
+@cache_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no notices.")
 def command(file: Path, file2: Path | None, **options: Any) -> int:
     """Look for what is wrong with the cases of FILE, or of FILE and FILE2 together.
@@ -130,8 +112,7 @@ def command(file: Path, file2: Path | None, **options: Any) -> int:
     in several groups; groups of one label; and what the labels can back. With FILE2, such as the
     test set of a calibration on FILE, also the cases that both have.
     """
-    if options["cache_dir"] and options["no_cache"]:
-        raise click.UsageError("--cache-dir and --no-cache exclude each other")
+    require_one_cache(options)
     if options["texts_only"] and (options["embedder"] or options["fields"]):
         raise click.UsageError("--texts-only embeds nothing; leave out --embedder and --fields")
     output: Path | None = options["output"]

@@ -13,7 +13,7 @@ import click
 from closecall.cli.calibrate_options import calibrate_options, goal_of
 from closecall.cli.calibrated import conclude
 from closecall.cli.live_options import Tape, cassette_options, opened, tape_of, told
-from closecall.cli.options import embedder_options, pairs, typed_window
+from closecall.cli.options import embedder_options, pairs, require_one_cache, typed_window
 from closecall.cli.outputs import require_writable
 from closecall.cli.progress import Progress
 from closecall.cli.say import say
@@ -67,8 +67,7 @@ def command(
     """
     if (file is None) == (refresh is None):
         raise click.UsageError("give a FILE of labelled cases, or --refresh CALIBRATION")
-    if options["cache_dir"] and options["no_cache"]:
-        raise click.UsageError("--cache-dir and --no-cache exclude each other")
+    require_one_cache(options)
     if refresh is not None:
         _refuse_beside_refresh(context)
         tape = tape_of(options, f"calibrate-{refresh.stem}", {})

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from closecall.cli.options import cache_options, case_options, group_option, print_option
+
 if TYPE_CHECKING:
     from closecall.calibration.goals import Goal
 
@@ -123,11 +125,7 @@ JUDGE = (
 """Whether the metric itself is fitted to the labels."""
 
 ROWS = (
-    click.option(
-        "--group",
-        metavar="FIELD",
-        help="Field that says which rows belong together.  [default: group, else the question]",
-    ),
+    group_option,
     click.option(
         "--slice",
         "slices",
@@ -135,20 +133,7 @@ ROWS = (
         metavar="FIELD",
         help="Also report each value of this field; repeatable.",
     ),
-    click.option(
-        "--map",
-        "mapping",
-        multiple=True,
-        metavar="FIELD=COLUMN",
-        help="Read FIELD (label, response, references, ...) from this column.",
-    ),
-    click.option(
-        "--on-bad-row",
-        type=click.Choice(["fail", "skip"]),
-        default="fail",
-        show_default=True,
-        help="Rows that cannot be read: stop, or leave out and count.",
-    ),
+    case_options("label, response, references, ..."),
     click.option(
         "--leave-out-active",
         is_flag=True,
@@ -188,20 +173,8 @@ ROWS = (
         metavar="FILE.json",
         help="Where to write the calibration.",
     ),
-    click.option(
-        "--format",
-        "form",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        show_default=True,
-        help="How to print what was found.",
-    ),
-    click.option(
-        "--cache-dir",
-        type=click.Path(path_type=Path, file_okay=False),
-        help="Folder of the vector cache.",
-    ),
-    click.option("--no-cache", is_flag=True, help="Neither read nor write the vector cache."),
+    print_option(),
+    cache_options,
     click.option("-q", "--quiet", is_flag=True, help="No progress."),
 )
 """Which rows count, how they belong together, and where what was found goes."""

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from closecall.cli.live_options import Tape, judge_options, opened, tape_of, told
-from closecall.cli.options import cutoffs, embedder_options, guards_option, pairs, typed_window
+from closecall.cli.options import (
+    cache_options,
+    case_options,
+    cutoffs,
+    embedder_options,
+    guards_option,
+    pairs,
+    print_option,
+    require_one_cache,
+    typed_window,
+)
 from closecall.cli.pipes import may_close
 from closecall.cli.progress import Progress
 from closecall.cli.say import say, say_json
@@ -103,34 +113,9 @@ fails, or something was not measured.
     show_default=True,
     help="Which cases and which edits.",
 )
-@click.option(
-    "--map",
-    "mapping",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="Read FIELD (references, input, response, ...) from this column.",
-)
-@click.option(
-    "--on-bad-row",
-    type=click.Choice(["fail", "skip"]),
-    default="fail",
-    show_default=True,
-    help="Rows that cannot be read: stop, or leave out.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print what was found.",
-)
-@click.option(
-    "--cache-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the vector cache.",
-)
-@click.option("--no-cache", is_flag=True, help="Neither read nor write the vector cache.")
+@case_options("references, input, response, ...", skip="leave out")
+@print_option()
+@cache_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no notices.")
 def command(file: Path | None, bad: Path | None, **options: Any) -> int:
     """Feed bad answers through the metrics and fail if the gates would let them pass.
@@ -140,8 +125,7 @@ def command(file: Path | None, bad: Path | None, **options: Any) -> int:
     """
     if file is None and bad is None:
         raise click.UsageError("give a FILE of cases with references, or --bad FILE")
-    if options["cache_dir"] and options["no_cache"]:
-        raise click.UsageError("--cache-dir and --no-cache exclude each other")
+    require_one_cache(options)
     scenario = f"gates-{(file or bad or Path('cases')).stem}"
     tape = tape_of(options, scenario, {})
     found = _check(file, bad, _gates(options["rules"]), options, tape)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from closecall.cli.options import report_option
 from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
 from closecall.cli.runs import PLACE
@@ -89,12 +90,7 @@ no finished run, 11 B lacks what A measured or nothing could be compared (with
     type=click.Choice(["table", "json", "markdown", "html"]),
     help="Format of the report.  [default: table, or what -o's suffix says]",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the report to this file.",
-)
+@report_option
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing beside the report.")
 def command(
     a: str,

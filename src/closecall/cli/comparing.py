@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from closecall.cli.options import pairs
+from closecall.cli.options import (
+    cache_options,
+    case_options,
+    group_option,
+    pairs,
+    print_option,
+    require_one_cache,
+)
 from closecall.cli.progress import Progress
 from closecall.cli.say import say, say_json
 
@@ -31,48 +37,16 @@ def reading_options(function: F) -> F:
                 show_default=True,
                 help="How sure a verdict must be; also the level of every interval.",
             ),
-            click.option(
-                "--group",
-                metavar="FIELD",
-                help="Field that says which rows belong together.  [default: group, else the "
-                "question]",
-            ),
-            click.option(
-                "--map",
-                "mapping",
-                multiple=True,
-                metavar="FIELD=COLUMN",
-                help="Read FIELD (label, response, references, ...) from this column.",
-            ),
-            click.option(
-                "--on-bad-row",
-                type=click.Choice(["fail", "skip"]),
-                default="fail",
-                show_default=True,
-                help="Rows that cannot be read: stop, or leave out and count.",
-            ),
+            group_option,
+            case_options("label, response, references, ..."),
             click.option(
                 "--leave-out-active",
                 is_flag=True,
                 help="Leave out labels that were picked by score.",
             ),
             click.option("--threads", type=click.IntRange(min=1), help="Runs side by side."),
-            click.option(
-                "--format",
-                "form",
-                type=click.Choice(["text", "json"]),
-                default="text",
-                show_default=True,
-                help="How to print what was found.",
-            ),
-            click.option(
-                "--cache-dir",
-                type=click.Path(path_type=Path, file_okay=False),
-                help="Folder of the vector cache.",
-            ),
-            click.option(
-                "--no-cache", is_flag=True, help="Neither read nor write the vector cache."
-            ),
+            print_option(),
+            cache_options,
             click.option("-q", "--quiet", is_flag=True, help="No progress."),
         )
     ):
@@ -85,8 +59,7 @@ def reading(options: dict[str, Any]) -> Iterator[Reading]:
     """Return how to read and score, with progress shown while it is used."""
     from closecall.runs.paired_rows import Reading
 
-    if options["cache_dir"] and options["no_cache"]:
-        raise click.UsageError("--cache-dir and --no-cache exclude each other")
+    require_one_cache(options)
     with Progress(quiet=options["quiet"]) as progress:
         yield Reading(
             mapping=pairs(options["mapping"], "--map", "FIELD=COLUMN") or None,

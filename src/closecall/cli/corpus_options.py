@@ -1,4 +1,4 @@
-"""Options about a corpus: which columns it has, what becomes of bad rows, and the vector cache."""
+"""Options about a corpus: which columns it has, and what becomes of bad rows."""
 
 from __future__ import annotations
 
@@ -45,24 +45,6 @@ def corpus_options(function: F) -> F:
     ):
         function = option(function)
     return function
-
-
-def cache_options(function: F) -> F:
-    """Add --cache-dir and --no-cache."""
-    function = click.option(
-        "--no-cache", is_flag=True, help="Neither read nor write the vector cache."
-    )(function)
-    return click.option(
-        "--cache-dir",
-        type=click.Path(path_type=Path, file_okay=False),
-        help="Folder of the vector cache.",
-    )(function)
-
-
-def require_one_cache(options: dict[str, Any]) -> None:
-    """Refuse the two options of the cache together."""
-    if options["cache_dir"] and options["no_cache"]:
-        raise click.UsageError("--cache-dir and --no-cache exclude each other")
 
 
 def open_corpus(path: Path, options: dict[str, Any], *, quiet: bool) -> Passages:

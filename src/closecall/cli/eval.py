@@ -19,7 +19,7 @@ from closecall.cli.live_options import (
     tape_of,
     told,
 )
-from closecall.cli.options import cutoffs, pairs, typed_window
+from closecall.cli.options import cutoffs, pairs, require_one_cache, typed_window
 from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
 from closecall.cli.progress import Progress
@@ -75,8 +75,7 @@ def command(
         _refuse_beside_resume(context)
     if options["aef"] and options["no_aef"]:
         raise click.UsageError("--aef and --no-aef exclude each other")
-    if options["cache_dir"] and options["no_cache"]:
-        raise click.UsageError("--cache-dir and --no-cache exclude each other")
+    require_one_cache(options)
     form = _format(options["form"], options["output"])
     place = resume or options["aef"]
     if options["output"] is not None and str(options["output"]) != "-":

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from closecall.cli.live_options import live_options
-from closecall.cli.options import embedder_options, guards_option
+from closecall.cli.options import (
+    bad_row_option,
+    cache_options,
+    embedder_options,
+    guards_option,
+    report_option,
+)
 
 if TYPE_CHECKING:
     from closecall.runs.budget import Budget
@@ -129,13 +135,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Read FIELD (input, response, references, context, id, label, group, tags) "
         "from this column; a.b reaches into an object.",
     ),
-    click.option(
-        "--on-bad-row",
-        type=click.Choice(["fail", "skip"]),
-        default="fail",
-        show_default=True,
-        help="Rows that cannot be read: stop, or leave out and count.",
-    ),
+    bad_row_option(),
     click.option(
         "--gate",
         "gates",
@@ -160,12 +160,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         type=click.Choice(["table", "json", "jsonl", "csv", "markdown", "junit", "html"]),
         help="Format of the report.  [default: table, or what -o's suffix says]",
     ),
-    click.option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="Write the report to this file.",
-    ),
+    report_option,
     click.option(
         "--aef",
         type=click.Path(path_type=Path, file_okay=False),
@@ -188,11 +183,6 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--name", help="What to call the run.  [default: the file's name]"),
     click.option("--subject", help="The assistant whose answers these are."),
     click.option("--subject-version", help="Its version."),
-    click.option(
-        "--cache-dir",
-        type=click.Path(path_type=Path, file_okay=False),
-        help="Folder of the vector cache.",
-    ),
-    click.option("--no-cache", is_flag=True, help="Neither read nor write the vector cache."),
+    cache_options,
     click.option("-q", "--quiet", is_flag=True, help="No progress and no summary line."),
 )

@@ -8,14 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from closecall.cli.cache import size
-from closecall.cli.corpus_options import (
-    cache_options,
-    corpus_options,
-    open_corpus,
-    require_one_cache,
-)
+from closecall.cli.corpus_options import corpus_options, open_corpus
 from closecall.cli.index import json_option, print_index
-from closecall.cli.options import embedder_options
+from closecall.cli.options import cache_options, embedder_options, require_one_cache
 from closecall.cli.say import say
 from closecall.cli.stages import Stages
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from closecall.cli.options import embedder_options, pairs
+from closecall.cli.options import cache_options, embedder_options, pairs, require_one_cache
 from closecall.cli.outputs import require_writable
 from closecall.cli.progress import Progress
 from closecall.cli.say import say
@@ -80,12 +80,7 @@ Examples:
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of that draw."
 )
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-@click.option(
-    "--cache-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the vector cache.",
-)
-@click.option("--no-cache", is_flag=True, help="Neither read nor write the vector cache.")
+@cache_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @embedder_options
 def command(texts: Path, output: Path, **options: Any) -> None:
@@ -98,8 +93,7 @@ def command(texts: Path, output: Path, **options: Any) -> None:
     Vectors of whole texts are moved. Vectors of tokens stay the model's own, so answer_alignment
     and context_alignment score as they do without it.
     """
-    if options["cache_dir"] and options["no_cache"]:
-        raise click.UsageError("--cache-dir and --no-cache exclude each other")
+    require_one_cache(options)
     from closecall.embedders.isotropy.methods import parse_method
 
     method = parse_method(options["wanted"])

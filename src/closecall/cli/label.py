@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from closecall.cli.label_out import Table, events_of_others, export, goal_of, say_status
-from closecall.cli.options import pairs
+from closecall.cli.options import case_options, group_option, pairs, print_option
 from closecall.cli.say import say
 
 if TYPE_CHECKING:
@@ -125,33 +125,9 @@ MOST_NAME = 80
     show_default=True,
     help="How sure the promise is.",
 )
-@click.option(
-    "--group",
-    metavar="FIELD",
-    help="Field that says which rows belong together.  [default: group, else the question]",
-)
-@click.option(
-    "--map",
-    "mapping",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="Read FIELD (label, response, references, ...) from this column.",
-)
-@click.option(
-    "--on-bad-row",
-    type=click.Choice(["fail", "skip"]),
-    default="fail",
-    show_default=True,
-    help="Rows that cannot be read: stop, or leave out and count.",
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="For --status: how to print it.",
-)
+@group_option
+@case_options("label, response, references, ...")
+@print_option("For --status: how to print it.")
 @click.pass_context
 def command(context: click.Context, /, file: Path, **options: Any) -> int:
     """Accept or reject the responses of FILE by single keys, in the terminal or a browser.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -81,6 +82,81 @@ def embedder_options(function: F) -> F:
     ):
         function = option(function)
     return function
+
+
+def bad_row_option(skip: str = "leave out and count") -> Callable[[F], F]:
+    """Return what adds --on-bad-row, where ``skip`` says what becomes of a row passed over."""
+    return click.option(
+        "--on-bad-row",
+        type=click.Choice(["fail", "skip"]),
+        default="fail",
+        show_default=True,
+        help=f"Rows that cannot be read: stop, or {skip}.",
+    )
+
+
+def case_options(fields: str, skip: str = "leave out and count") -> Callable[[F], F]:
+    """Return what adds --map and --on-bad-row, where ``fields`` names some of a case's."""
+
+    def add(function: F) -> F:
+        return click.option(
+            "--map",
+            "mapping",
+            multiple=True,
+            metavar="FIELD=COLUMN",
+            help=f"Read FIELD ({fields}) from this column.",
+        )(bad_row_option(skip)(function))
+
+    return add
+
+
+def group_option(function: F) -> F:
+    """Add --group."""
+    return click.option(
+        "--group",
+        metavar="FIELD",
+        help="Field that says which rows belong together.  [default: group, else the question]",
+    )(function)
+
+
+def cache_options(function: F) -> F:
+    """Add --cache-dir and --no-cache."""
+    function = click.option(
+        "--no-cache", is_flag=True, help="Neither read nor write the vector cache."
+    )(function)
+    return click.option(
+        "--cache-dir",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Folder of the vector cache.",
+    )(function)
+
+
+def require_one_cache(options: dict[str, Any]) -> None:
+    """Refuse the two options of the cache together."""
+    if options["cache_dir"] and options["no_cache"]:
+        raise click.UsageError("--cache-dir and --no-cache exclude each other")
+
+
+def print_option(said: str = "How to print what was found.") -> Callable[[F], F]:
+    """Return what adds --format, text or JSON; ``said`` is its help."""
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help=said,
+    )
+
+
+def report_option(function: F) -> F:
+    """Add -o, the file a report goes to."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Write the report to this file.",
+    )(function)
 
 
 def guards_option(function: F) -> F:

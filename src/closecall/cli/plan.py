@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from closecall.cli.options import embedder_options, pairs
+from closecall.cli.options import (
+    case_options,
+    embedder_options,
+    group_option,
+    pairs,
+    print_option,
+)
 from closecall.cli.progress import Progress
 from closecall.cli.say import say, say_json
 
@@ -100,25 +106,8 @@ OF_IMPROVE = ("cutoff", "metric", "embedder", "window", "threads")
     metavar="RATE",
     help="Share of your answers that are wrong.  [default: as among the labels of FILE]",
 )
-@click.option(
-    "--group",
-    metavar="FIELD",
-    help="Field that says which rows belong together.  [default: group, else the question]",
-)
-@click.option(
-    "--map",
-    "mapping",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="Read FIELD (label, response, references, ...) from this column.",
-)
-@click.option(
-    "--on-bad-row",
-    type=click.Choice(["fail", "skip"]),
-    default="fail",
-    show_default=True,
-    help="Rows that cannot be read: stop, or leave out and count.",
-)
+@group_option
+@case_options("label, response, references, ...")
 @click.option(
     "--batch",
     "kind",
@@ -156,14 +145,7 @@ OF_IMPROVE = ("cutoff", "metric", "embedder", "window", "threads")
     help="Write the batch there, ready to be labelled: .jsonl, .json, .csv or .tsv. Never over a "
     "file that is there.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print the plan.",
-)
+@print_option("How to print the plan.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @click.pass_context
 def command(context: click.Context, /, file: Path | None, **options: Any) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from closecall.cli.options import embedder_options
+from closecall.cli.options import cache_options, embedder_options, report_option, require_one_cache
 from closecall.cli.progress import Progress
 from closecall.cli.retrieval_output import check_outputs, print_report, write_outputs
 from closecall.cli.say import say
@@ -179,18 +179,8 @@ def _cutoffs(context: click.Context, parameter: click.Parameter, text: str) -> t
     help="Format of the report; csv has one line a question.  [default: table, or what -o's "
     "suffix says]",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the report to this file.",
-)
-@click.option(
-    "--cache-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the vector cache.",
-)
-@click.option("--no-cache", is_flag=True, help="Neither read nor write the vector cache.")
+@report_option
+@cache_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no notices.")
 def command(paths: tuple[Path, ...], **options: Any) -> int:
     """Search a corpus with an embedder and say how good what it finds is.
@@ -198,8 +188,7 @@ def command(paths: tuple[Path, ...], **options: Any) -> int:
     PATHS are CORPUS QUERIES QRELS, or a BEIR folder, or a case file. Every figure is a mean over
     questions with its interval; BM25 stands beside it, so that you see whether embeddings help.
     """
-    if options["cache_dir"] and options["no_cache"]:
-        raise click.UsageError("--cache-dir and --no-cache exclude each other")
+    require_one_cache(options)
     from closecall.report.retrieval_formats import format_of
     from closecall.retrieval.reading import open_collection
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from closecall.cli.options import HELP_NAMES
+from closecall.cli.options import HELP_NAMES, report_option
 from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
 from closecall.cli.say import say, say_json
@@ -79,12 +79,7 @@ def list_(place: Path, as_json: bool) -> None:
     type=click.Choice(["table", "json", "jsonl", "csv", "markdown", "junit", "html"]),
     help="Format of the report.  [default: table, or what -o's suffix says]",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the report to this file.",
-)
+@report_option
 def show(run: str, place: Path, form: str | None, output: Path | None) -> None:
     """Report on RUN again: a run folder, or an id, which may be cut short.
 

@@ -11,13 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from closecall.cli.corpus_options import (
-    cache_options,
-    corpus_options,
-    open_corpus,
-    require_one_cache,
-)
-from closecall.cli.options import embedder_options, typed_window
+from closecall.cli.corpus_options import corpus_options, open_corpus
+from closecall.cli.options import cache_options, embedder_options, require_one_cache, typed_window
 from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
 from closecall.cli.say import say

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from closecall.cli.options import (
+    cache_options,
+    case_options,
     cutoffs,
     embedder_options,
+    group_option,
     guards_option,
     pairs,
+    print_option,
+    require_one_cache,
     typed_window,
 )
 from closecall.cli.outputs import require_writable
@@ -101,25 +106,8 @@ or nothing to edit, 6 the calibration belongs to another embedder or metric.
     show_default=True,
     help="Which cases and which edits; the same seed makes the same answers.",
 )
-@click.option(
-    "--group",
-    metavar="FIELD",
-    help="Field that says which rows belong together.  [default: group, else the question]",
-)
-@click.option(
-    "--map",
-    "mapping",
-    multiple=True,
-    metavar="FIELD=COLUMN",
-    help="Read FIELD (references, input, response, ...) from this column.",
-)
-@click.option(
-    "--on-bad-row",
-    type=click.Choice(["fail", "skip"]),
-    default="fail",
-    show_default=True,
-    help="Rows that cannot be read: stop, or leave out and count.",
-)
+@group_option
+@case_options("references, input, response, ...")
 @click.option(
     "-o",
     "--output",
@@ -127,20 +115,8 @@ or nothing to edit, 6 the calibration belongs to another embedder or metric.
     metavar="FILE.jsonl",
     help="Write the edited answers there, labelled; without it nothing is written.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print what was found.",
-)
-@click.option(
-    "--cache-dir",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the vector cache.",
-)
-@click.option("--no-cache", is_flag=True, help="Neither read nor write the vector cache.")
+@print_option()
+@cache_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no notices.")
 def command(file: Path, **options: Any) -> int:
     """Edit the references of FILE and count which wrong answers a metric lets through.
@@ -150,8 +126,7 @@ def command(file: Path, **options: Any) -> int:
     (capitals, punctuation, polite words, the order of a list) show what is turned away for its
     wording. No labels are needed.
     """
-    if options["cache_dir"] and options["no_cache"]:
-        raise click.UsageError("--cache-dir and --no-cache exclude each other")
+    require_one_cache(options)
     typed = click.core.ParameterSource.COMMANDLINE
     if options["unlimited"] and click.get_current_context().get_parameter_source("most") is typed:
         raise click.UsageError("--most and --all exclude each other")

@@ -18,7 +18,6 @@ or by name, in a table::
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,10 +26,8 @@ from closecall.errors import ConfigurationError, UsageError
 from closecall.gates.evaluate import MAX_GATES
 from closecall.gates.parsing import parse_gate
 from closecall.runs.gate_rule import Gate
+from closecall.runs.project_file import find_member, member_of, text_of
 
-OWN = "closecall.toml"
-SHARED = "pyproject.toml"
-MAX_BYTES = 1024 * 1024
 MODES = ("point", "surely")
 """Whether the value or the whole interval is compared."""
 
@@ -49,63 +46,18 @@ def find_gates(start: str | os.PathLike[str] = ".") -> list[Gate]:
         A file cannot be read, both files of one folder have gates, or a gate is wrong; the
         message begins with file and line.
     """
-    folder = Path(start).absolute()
-    for place in (folder, *folder.parents):
-        found = [
-            (path, section)
-            for path, section in ((place / OWN, ()), (place / SHARED, ("tool", "closecall")))
-            if _gates_in(path, section) is not None
-        ]
-        if len(found) > 1:
-            raise ConfigurationError(
-                f"{place / OWN} and {place / SHARED} both have gates; keep them in one of the two"
-            )
-        if found:
-            return load_gates(*found[0])
-        if (place / ".git").exists():
-            break
-    return []
+    found = find_member("gates", start)
+    return [] if found is None else load_gates(*found)
 
 
 def load_gates(path: Path, section: tuple[str, ...] = ()) -> list[Gate]:
     """Return the gates of one file; see ``find_gates``."""
-    given = _gates_in(path, section)
-    text = _text(path)
+    given = member_of(path, section, "gates")
+    text = text_of(path)
     made = [_gate(path, text, *one) for one in _entries(path, given)]
     if len(made) > MAX_GATES:
         raise ConfigurationError(f"{path}: at most {MAX_GATES} gates, got {len(made)}")
     return made
-
-
-def _gates_in(path: Path, section: tuple[str, ...]) -> Any:
-    """Return what stands under ``gates``, None where there is no such thing."""
-    if not path.is_file():
-        return None
-    try:
-        held: Any = tomllib.loads(_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path}: is no TOML: {error}") from error
-    except RecursionError as error:
-        raise ConfigurationError(f"{path}: is nested too deep") from error
-    for name in section:
-        held = held.get(name)
-        if not isinstance(held, dict):
-            return None
-    return held.get("gates")
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if len(data) > MAX_BYTES:
-        raise ConfigurationError(f"{path}: is larger than {MAX_BYTES:,} bytes")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{path}: is not UTF-8: {error.reason}") from error
 
 
 def _entries(path: Path, given: Any) -> Iterator[tuple[str, Any]]:
@@ -116,7 +68,7 @@ def _entries(path: Path, given: Any) -> Iterator[tuple[str, Any]]:
         yield from (("", one) for one in given)
     else:
         raise ConfigurationError(
-            f"{path}{_line(_text(path), 'gates')}: gates must be a list of rules or a table of "
+            f"{path}{_line(text_of(path), 'gates')}: gates must be a list of rules or a table of "
             f"name = rule, got {type(given).__name__}"
         )
 

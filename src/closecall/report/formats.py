@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import IO
 
 from closecall.atomic import whole_file
-from closecall.errors import UsageError
+from closecall.report.by_name import by_suffix, writer_of
 from closecall.runs.record import Run
 
 FORMATS = {
@@ -38,22 +37,12 @@ SUFFIXES = {
 
 def format_of(path: Path) -> str:
     """Return the format a file's suffix stands for."""
-    found = SUFFIXES.get(path.suffix.lower())
-    if found is None:
-        raise UsageError(
-            f"{path}: no format for this suffix; use one of {', '.join(SUFFIXES)} or name the "
-            f"format: --format {'|'.join(FORMATS)}"
-        )
-    return found
+    return by_suffix(path, SUFFIXES, FORMATS)
 
 
 def write(run: Run, name: str, out: IO[str]) -> None:
     """Write the report in this format."""
-    if name not in FORMATS:
-        raise UsageError(f"there is no format {name!r}; formats: {', '.join(FORMATS)}")
-    writer: Callable[[Run, IO[str]], None] = import_module(
-        f"closecall.report.{FORMATS[name]}"
-    ).write
+    writer: Callable[[Run, IO[str]], None] = writer_of(name, FORMATS, "closecall.report")
     writer(run, out)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import IO
 
 from closecall.atomic import whole_file
-from closecall.errors import UsageError
+from closecall.report.by_name import by_suffix, writer_of
 from closecall.runs.comparing.records import RunComparison
 
 FORMATS = {"table": "table", "json": "json_report", "markdown": "markdown", "html": "html"}
@@ -26,22 +25,14 @@ SUFFIXES = {
 
 def format_of(path: Path) -> str:
     """Return the format a file's suffix stands for."""
-    found = SUFFIXES.get(path.suffix.lower())
-    if found is None:
-        raise UsageError(
-            f"{path}: no format for this suffix; use one of {', '.join(SUFFIXES)} or name the "
-            f"format: --format {'|'.join(FORMATS)}"
-        )
-    return found
+    return by_suffix(path, SUFFIXES, FORMATS)
 
 
 def write(found: RunComparison, name: str, out: IO[str]) -> None:
     """Write the comparison in this format."""
-    if name not in FORMATS:
-        raise UsageError(f"there is no format {name!r}; formats: {', '.join(FORMATS)}")
-    writer: Callable[[RunComparison, IO[str]], None] = import_module(
-        f"closecall.report.compared_runs.{FORMATS[name]}"
-    ).write
+    writer: Callable[[RunComparison, IO[str]], None] = writer_of(
+        name, FORMATS, "closecall.report.compared_runs"
+    )
     writer(found, out)
 
 
