@@ -7,7 +7,7 @@ import time
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 
-WAIT = 60.0
+WAIT = 20.0
 """Seconds to wait at most for what happens by itself; nothing waits that long on an idle machine."""
 
 LOCAL = ("file:", "blob:", "about:", "data:", "chrome:")

@@ -10,6 +10,7 @@ from closecall.index.building import build_index, open_index
 from closecall.index.choosing import choose
 from closecall.index.kinds import KINDS as KNOWN
 from closecall.index.kinds import bytes_of, kind_named
+from closecall.index.rebuilding import rebuild_index
 
 MANY = {"similarity": "cosine", "recall_goal": 0.95, "memory": None}
 
@@ -233,3 +234,52 @@ def test_without_faiss_the_exact_kind_works(monkeypatch):
     assert len(made("exact").search(vectors(1)[0], 3)[0]) == 3
     with pytest.raises(ConfigurationError, match="pip install faiss-cpu, or use the kind exact"):
         made("flat")
+
+
+def test_lists_are_searched_until_the_goal_is_reached(tmp_path):
+    """Few rows in many clumps: a sixteenth of the lists, or eight, hold too few of the nearest."""
+    chance = np.random.default_rng(0).normal(size=(1500, 16)).astype(np.float32)
+    index = build_index(rows(1500), tmp_path / "ix", vectors=chance, kind="ivf")
+    options, recall = index.kind.options, index.recall
+    assert options["nlist"] == 46
+    assert recall.rate >= 0.95
+    fewer = options["nprobe"] // 2
+    assert fewer >= 8
+    short = build_index(rows(1500), vectors=chance, kind=f"ivf:nprobe={fewer}")
+    assert short.recall.rate < 0.95
+    assert index.why == (
+        "as asked: lists of rows around centres found by k-means; "
+        f"nprobe {options['nprobe']} of 46 lists, raised from 8 for it; "
+        "the goal is a recall of 0.95, reached"
+    )
+    # What other questions find is what the rows foretold.
+    others = np.random.default_rng(1).normal(size=(300, 16)).astype(np.float32)
+    assert index.measure_recall(others).rate == pytest.approx(recall.rate, abs=0.03)
+    again = open_index(tmp_path / "ix")
+    assert (again.kind, again.recall, again.why) == (index.kind, recall, index.why)
+    less = build_index(rows(1500), vectors=chance, kind="ivf", recall_goal=0.5)
+    assert less.kind.options["nprobe"] == 8
+    assert "nprobe 8 of 46 lists; the goal is a recall of 0.5, reached" in less.why
+
+
+def test_lists_that_were_asked_for_are_kept(tmp_path):
+    chance = np.random.default_rng(0).normal(size=(1500, 16)).astype(np.float32)
+    index = build_index(rows(1500), tmp_path / "ix", vectors=chance, kind="ivf:nprobe=2")
+    assert index.kind.options["nprobe"] == 2
+    assert index.recall.rate < 0.95
+    assert index.why == "as asked: lists of rows around centres found by k-means"
+    rebuilt = rebuild_index(tmp_path / "ix", kind="ivf", recall_goal=0.9)
+    assert rebuilt.recall.rate >= 0.9
+    assert rebuilt.why.endswith("the goal is a recall of 0.9, reached")
+
+
+def test_a_search_is_not_made_longer_for_nothing():
+    """What product codes lose, further lists do not find again."""
+    coded = made("ivfpq:m=1:refine=1:nlist=12", recall_goal=0.999)
+    assert coded.recall.rate < 0.999
+    assert coded.why.endswith("not reached")
+    every = made("ivfpq:m=1:refine=1:nlist=12:nprobe=12")
+    assert coded.recall.found >= every.recall.found
+    if coded.kind.options["nprobe"] == 12:
+        half = made("ivfpq:m=1:refine=1:nlist=12:nprobe=8")
+        assert half.recall.found < every.recall.found

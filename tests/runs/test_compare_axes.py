@@ -1,5 +1,7 @@
 """Two runs that did not measure the same thing are refused, and told in what."""
 
+import json
+
 import msgspec
 import pytest
 from two_runs import BAD, GOOD, cases, run
@@ -7,6 +9,7 @@ from two_runs import BAD, GOOD, cases, run
 from closecall import compare_runs
 from closecall.errors import NotComparableError
 from closecall.runs.comparing.axes import header_axes
+from closecall.runs.files import CASES
 from closecall.runs.stored import header_of
 from closecall.testing import HashEmbedder
 
@@ -113,25 +116,74 @@ def test_without_texts_only_equal_digests_show_that_cases_are_the_same(tmp_path,
     same = run(tmp_path / "b", ROWS, content=False)
     found = compare_runs(a, same)
     assert (found.exit_code, found.cases.responses_differ) == (0, None)
-    other = run(tmp_path / "c", cases([BAD] * 4), content=False)
+    answers = run(tmp_path / "answers", cases([BAD] * 4), content=False)
+    assert compare_runs(a, answers).cases.compared == 4
+    rows = cases([BAD] * 4)
+    rows[2]["input"] = "another question?"
+    other = run(tmp_path / "c", rows, content=False)
     axes, said = refused(a, other, allow=["cases"])
     assert axes == ("cases",)
     assert "A texts kept; B no texts kept" in said
     assert "--no-content" in said
 
 
-def test_fields_that_no_folder_keeps_must_be_vouched_for(tmp_path):
-    def rows(response, fact):
-        return [{"id": "x", "response": response, "expected_facts": [fact]}]
+def facts(response, fact, **more):
+    return [
+        {"id": "x", "input": "colour?", "response": response, "expected_facts": [fact], **more}
+    ]
 
-    a = run(tmp_path / "a", rows("blue", "blue"), "expected_fact")
-    b = run(tmp_path / "b", rows("red", "red"), "expected_fact")
+
+def test_fields_that_metrics_read_are_part_of_the_question(tmp_path):
+    a = run(tmp_path / "a", facts("blue", "blue"), "expected_fact")
+    same = run(tmp_path / "same", facts("red", "blue", note="new"), "expected_fact")
+    found = compare_runs(a, same)
+    assert (found.metrics[0].passed_a, found.metrics[0].passed_b) == (1, 0)
+    b = run(tmp_path / "b", facts("red", "red"), "expected_fact")
+    axes, said = refused(a, b)
+    assert axes == ("metadata",)
+    assert "differ in a field that expected_fact reads" in said
+    assert compare_runs(a, b, allow=["metadata"]).exit_code == 0
+
+
+def test_other_questions_are_named_as_such_and_their_fields_not_known(tmp_path):
+    a = run(tmp_path / "a", facts("blue", "blue"), "expected_fact")
+    b = run(tmp_path / "b", facts("blue", "blue", input="shade?"), "expected_fact")
+    axes, said = refused(a, b)
+    assert axes == ("cases", "metadata")
+    assert "another question" in said
+    assert "cannot be shown that they were the same" in said
+
+
+def test_the_order_of_the_cases_is_no_difference(tmp_path):
+    rows = [*facts("blue", "blue"), {**facts("red", "red")[0], "id": "y"}]
+    a = run(tmp_path / "a", rows, "expected_fact")
+    b = run(tmp_path / "b", rows[::-1], "expected_fact")
+    assert compare_runs(a, b).cases.compared == 2
+
+
+def test_fields_of_runs_from_before_must_be_vouched_for(tmp_path):
+    a = run(tmp_path / "a", facts("blue", "blue"), "expected_fact")
+    b = older(run(tmp_path / "b", facts("red", "red"), "expected_fact"))
     axes, said = refused(a, b)
     assert axes == ("metadata",)
     assert "expected_fact reads fields of a case" in said
     assert compare_runs(a, b, allow=["metadata"]).exit_code == 0
-    same = run(tmp_path / "c", rows("blue", "blue"), "expected_fact")
+    same = older(run(tmp_path / "c", facts("blue", "blue"), "expected_fact"))
     assert compare_runs(a, same).exit_code == 0
+    assert refused(older(a), b)[0] == ("metadata",)
+
+
+def older(folder):
+    """Take from a run what was not kept before: the digest of its questions, and metadata."""
+    header = json.loads((folder / "run.json").read_bytes())
+    assert header["config"]["closecall"]["dataset"].pop("questions")
+    (folder / "run.json").write_text(json.dumps(header), encoding="utf-8")
+    texts = folder / CASES
+    lines = [json.loads(line) for line in texts.read_bytes().splitlines()]
+    for line in lines:
+        line.pop("metadata", None)
+    texts.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    return folder
 
 
 def test_every_axis_that_differs_is_named_at_once(tmp_path, a):

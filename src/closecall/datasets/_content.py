@@ -43,6 +43,23 @@ def encode_content(case: Case) -> bytes:
     return _encode_sorted({**content, "metadata": judged})
 
 
+def encode_question(case: Case) -> bytes:
+    """Return the canonical JSON of what a case asks, whatever was answered and said of it.
+
+    ``encode_content`` without the response, the label, the group and the tags.
+    """
+    question = {
+        "context": case.context,
+        "id": case.id,
+        "input": case.input,
+        "references": case.references,
+    }
+    judged = _judged(case.metadata) if case.metadata else {}
+    if not judged:
+        return _encode(question)
+    return _encode_sorted({**question, "metadata": judged})
+
+
 def _judged(metadata: Mapping[str, JSON]) -> dict[str, JSON]:
     """Return the fields that a metric reads, at the top or in an object ``metadata``."""
     found = {name: value for name, value in metadata.items() if plain(name) in JUDGED}
@@ -59,3 +76,30 @@ def cases_digest(cases: Iterable[Case]) -> str:
         digest.update(encode_content(case))
         digest.update(b"\n")
     return digest.hexdigest()
+
+
+def questions_digest(cases: Iterable[Case]) -> str:
+    """Return the digest (hex) of what the cases ask, in any order."""
+    digest = QuestionsDigest()
+    for case in cases:
+        digest.add(case)
+    return digest.hexdigest()
+
+
+class QuestionsDigest:
+    """The sum of the sha256 of what each case asks, modulo 2^256: order plays no part.
+
+    A sum of hashes (Bellare and Micciancio, 1997) shows that nothing was changed by accident; who
+    wants to could make other cases of the same sum.
+    """
+
+    def __init__(self) -> None:
+        self._sum = 0
+
+    def add(self, case: Case) -> None:
+        """Add the next case."""
+        self._sum += int.from_bytes(hashlib.sha256(encode_question(case)).digest())
+
+    def hexdigest(self) -> str:
+        """Return the digest of the cases so far, 64 hex digits."""
+        return f"{self._sum % (1 << 256):064x}"

@@ -62,6 +62,25 @@ class GateKeeper:
             for tally in self._tallies:
                 tally.add(row, group)
 
+    def note(self, row: CaseResult) -> list[bool] | None:
+        """Return which gates are about a case; None where all are about all."""
+        if not any(tally.gate.where for tally in self._tallies):
+            return None
+        return [tally.matches(row.case) for tally in self._tallies]
+
+    def take(self, row: CaseResult, note: list[bool] | None) -> None:
+        """Count a case by what was noted of it.
+
+        Raises
+        ------
+        ValueError
+            The note is none of these gates.
+        """
+        about = [True] * len(self._tallies) if note is None else note
+        group = self._groups.number(row.case)
+        for tally, own in zip(self._tallies, about, strict=True):
+            tally.add(row, group, matches=own)
+
     def results(self) -> tuple[GateResult, ...]:
         """Return what became of each gate, in the order given."""
         return tuple(verdict(tally) for tally in self._tallies)

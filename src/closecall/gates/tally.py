@@ -33,7 +33,8 @@ _WRONG = {Label.REJECT: State.PASSED, Label.ACCEPT: State.FAILED}
 class Kept(NamedTuple):
     """What the cases that come still carry: their texts and tags, and their metadata.
 
-    A run folder has no metadata, and with --no-content neither texts nor tags.
+    A run folder has only what is short of the metadata, which leaves open whether a case has the
+    value; with --no-content it has neither metadata, texts nor tags.
     """
 
     content: bool = True
@@ -93,12 +94,14 @@ class GateTally:
         """How many were asked for and not measured."""
         return self.asked - self.measured
 
-    def add(self, row: CaseResult, group: int) -> None:
-        """Count one case, of this group."""
+    def add(self, row: CaseResult, group: int, *, matches: bool | None = None) -> None:
+        """Count one case, of this group; ``matches``: whether the gate is about it, if known."""
         if self.unkept or (self.label is not None and row.case.label is not self.label):
             return
         result = row.deciding[0] if self.gate.metric == CASCADE else row.results[self.at]
-        if result.state is State.NOT_APPLICABLE or not self._matches(row.case):
+        if result.state is State.NOT_APPLICABLE:
+            return
+        if not (self.matches(row.case) if matches is None else matches):
             return
         self.asked += 1
         if self.kind not in _GROUPED:
@@ -128,7 +131,8 @@ class GateTally:
             wanted = _WRONG[self.label]
         return result.state is wanted
 
-    def _matches(self, case: Case) -> bool:
+    def matches(self, case: Case) -> bool:
+        """Return whether the gate is about a case."""
         return all(_matches(case, one) for one in self.gate.where)
 
 
@@ -138,8 +142,8 @@ def _unkept(one: Filter, kept: Kept) -> str | None:
         if kept.metadata:
             return None
         return (
-            f"the run folder keeps no metadata, so nothing is known of {one.field}; a tag is "
-            "kept (where tag = ...)"
+            f"the run folder keeps not all metadata, so {one.field} is not known for sure; a tag "
+            "is kept (where tag = ...)"
         )
     if one.field == "label" or kept.content:
         return None

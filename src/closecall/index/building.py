@@ -82,9 +82,11 @@ def build_index(
         chose.
     similarity
         ``cosine``, ``dot`` or ``euclidean``.
-    recall_goal, memory
-        For ``auto``: the share of the true nearest to find, above 0 up to 1; bytes a search may
-        keep in memory, None for no limit.
+    recall_goal
+        For ``auto``, ``ivf`` and ``ivfpq``: the share of the true nearest to find, above 0 up to
+        1. Searches are made longer until it is reached, unless ``nprobe`` is given.
+    memory
+        For ``auto``: bytes a search may keep in memory, None for no limit.
     recall_queries
         (q, d) to measure recall with; None: 200 of the rows, each without itself.
     seed

@@ -69,13 +69,18 @@ def choose(
             return Choice(
                 kind,
                 f"{told}: {reason}, {_megabytes(ready, rows, width)} in memory; "
-                f"the goal is a recall of {recall_goal:g}",
+                + told_goal(recall_goal),
             )
     return Choice(
         kind_named("exact"),
         f"{told}: no kind fits in {memory:,} bytes of memory, so each is read from the file, "
         "which is slow",
     )
+
+
+def told_goal(recall_goal: float) -> str:
+    """Return the goal in words; whether it is reached is said after it."""
+    return f"the goal is a recall of {recall_goal:g}"
 
 
 def _approximate(rows: int, similarity: Similarity) -> list[tuple[Kind, str]]:

@@ -33,7 +33,12 @@ class _Facts(NamedTuple):
 
 _LISTS = {
     "nlist": Option(0, 1 << 20, "lists the rows are divided into; 0: twice the root of n"),
-    "nprobe": Option(0, 1 << 20, "lists looked through in a search; 0: a sixteenth, at least 8"),
+    "nprobe": Option(
+        0,
+        1 << 20,
+        "lists looked through in a search; 0: a sixteenth, at least 8, doubled until the recall "
+        "asked for is reached",
+    ),
 }
 _REFINE = "candidates scored exactly, times k"
 
@@ -90,6 +95,11 @@ class Kind(msgspec.Struct, frozen=True):
         known = KINDS[self.name].options
         changed = {k: v for k, v in self.options.items() if v != known[k].default}
         return self.name + "".join(f":{option}={value}" for option, value in changed.items())
+
+    @property
+    def is_probed_as_needed(self) -> bool:
+        """Whether ``nprobe`` is left to be chosen: as many lists as the recall takes."""
+        return self.options.get("nprobe") == 0
 
     def having(self, **options: int) -> Kind:
         """Return the kind with other values of some options."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from closecall.index.choosing import choose
+from closecall.index.choosing import choose, told_goal
 from closecall.index.faiss_part import FaissPart, Progress
 from closecall.index.kinds import AUTO, KINDS, Kind, kind_named
 from closecall.index.manifest import FAISS, RANKS, SCHEMA, VECTORS, LeftOut, Manifest
@@ -80,10 +80,13 @@ def finish(
         if not kind.is_exact:
             ranks = np.load(place / RANKS, allow_pickle=False)
             field = Field(stack, ranks, settings.similarity, part, writer.length, writer.peak)
-            field, recall = _recall(field, settings, kept, queries)
+            tunes = kept is None and (settings.kind == AUTO or kind.is_probed_as_needed)
+            field, recall = _recall(field, settings, kept, queries, tunes=tunes)
             part = field.part or part
             part.write(place / FAISS)
-            if recall.rate is not None and settings.kind == AUTO:
+            if tunes and settings.kind != AUTO:
+                why = f"{why}; {_probes(ready, part.kind)}; {told_goal(settings.recall_goal)}"
+            if tunes and recall.rate is not None:
                 reached = "reached" if recall.rate >= settings.recall_goal else "not reached"
                 why = f"{why}, {reached}"
     final = part.kind if part else ready
@@ -145,12 +148,25 @@ def _built(kind: Kind, stack: Stack, settings: Settings, progress: Progress | No
     )
 
 
+def _probes(first: Kind, final: Kind) -> str:
+    """Return how many lists a search looks through, and whether that had to be raised."""
+    probes, lists = final.options["nprobe"], final.options["nlist"]
+    raised = probes > first.options["nprobe"]
+    more = f", raised from {first.options['nprobe']} for it" if raised else ""
+    return f"nprobe {probes} of {lists} lists{more}"
+
+
 def _recall(
-    field: Field, settings: Settings, kept: Kept | None, queries: Floats32 | None
+    field: Field,
+    settings: Settings,
+    kept: Kept | None,
+    queries: Floats32 | None,
+    *,
+    tunes: bool,
 ) -> tuple[Field, Recall]:
     if kept is not None and kept.recall is not None and queries is None:
         return field, kept.recall
-    if settings.kind == AUTO:
+    if tunes:
         return tuned(field, settings.recall_goal, seed=settings.seed, queries=queries)
     return field, measured(field, seed=settings.seed, queries=queries)
 

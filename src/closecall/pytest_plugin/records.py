@@ -82,7 +82,7 @@ def read(document: Mapping[str, Any]) -> tuple[dict[str, Part], list[Line]]:
 
 
 def _row(row: CaseResult) -> dict[str, Any]:
-    # A run folder keeps no metadata, and it may hold what is no JSON.
+    # Metadata may hold what is no JSON.
     case = msgspec.structs.replace(row.case, metadata={})
     return {
         "case": msgspec.to_builtins(case),

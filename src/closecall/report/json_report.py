@@ -14,6 +14,8 @@ import msgspec
 from closecall.records import Measured, State
 from closecall.report.gates import gates_json
 from closecall.report.repeats import repeats_json
+from closecall.report.slice_words import slices_json
+from closecall.report.slices import SliceColumns, Units
 from closecall.report.spending import case_tokens_json, spending_json
 from closecall.report.words import embedder_facts, narrow, visible_json
 from closecall.runs.cascade import promises
@@ -25,7 +27,7 @@ _LETTER = re.compile("_([a-z])")
 
 
 def write(run: Run, out: IO[str]) -> None:
-    """Write the report; memory does not grow with the number of cases."""
+    """Write the report; memory holds the numbers of each case, for the slices, and no texts."""
     head = _head(run)
     # JSON has its own escapes for what a narrow encoding lacks.
     encode = json.JSONEncoder(ensure_ascii=narrow(out), allow_nan=False).encode
@@ -37,9 +39,12 @@ def write(run: Run, out: IO[str]) -> None:
     for key, value in head.items():
         out.write(f"  {dump(key)}: {dump(value)},\n")
     out.write('  "results": [')
+    columns, units = SliceColumns(run.header), Units()
     for index, row in enumerate(run):
+        columns.add(row, units.number(row.case))
         out.write(("," if index else "") + "\n    " + dump(case_json(row)))
-    out.write("\n  ]\n}\n")
+    out.write("\n  ],\n")
+    out.write(f'  "slices": {dump(slices_json(columns.slices()))}\n}}\n')
 
 
 def _head(run: Run) -> dict[str, Any]:
@@ -80,7 +85,8 @@ def _head(run: Run) -> dict[str, Any]:
             "DatasetDigest": header.dataset.digest,
             "Reading": list(header.dataset.reading),
             "Producer": f"closecall {header.producer_version}",
-            "RunFolder": None if run.folder is None else str(run.folder),
+            "RunFolder": run.place,
+            **({} if header.shard is None else {"Shard": str(header.shard)}),
         },
         "metrics": [
             {

@@ -12,6 +12,8 @@ from html import escape
 from typing import IO, NamedTuple
 
 from closecall.report.overview import Overview, overview
+from closecall.report.slice_words import COLUMNS, figures, left_out, uses_labels
+from closecall.report.slices import slices_of
 from closecall.report.spending import HEADINGS, spending_notes, spending_rows
 from closecall.report.words import blind, plural, shorten, visible
 from closecall.report.worst import Worst
@@ -45,7 +47,7 @@ def write(run: Run, out: IO[str]) -> None:
     lines = [f"### {plain(_limited(seen.title))}", ""]
     room = MOST - _ENDING - _size(lines)
     left_out: dict[str, tuple[int, str]] = {}
-    for block in (*_blocks(seen), *_spent(run), *_lowest(seen)):
+    for block in (*_blocks(seen), *_spent(run), *_lowest(seen), *_slices(run)):
         fits = _fitting(block, room)
         if fits:
             part = [*block.before, *block.entries[:fits], *block.after]
@@ -94,6 +96,34 @@ def _spent(run: Run) -> Iterator[_Block]:
     head = ["#### Spent", "", _row(*HEADINGS), "|---|---|" + "---:|" * (len(HEADINGS) - 2)]
     yield _Block("Spent", "row", head, [_row(*row) for row in rows], [""])
     yield _Block("Notes on what was spent", "line", [], _items(spending_notes(run.spending)), [""])
+
+
+def _slices(run: Run) -> Iterator[_Block]:
+    """Yield a table that opens for each field by which the cases fall into a few slices."""
+    found = slices_of(run.header, run)
+    shown = COLUMNS if uses_labels(found) else COLUMNS[:-2]
+    for one in found.fields:
+        name = f"Slices by {shorten(one.field, TEXT_WIDTH)}"
+        absent = f" ({plural(one.absent, 'case')} without)" if one.absent else ""
+        head = [
+            f"<details><summary>{_html(name + absent)}</summary>",
+            "",
+            _row("value", "cases", "metric", *shown),
+            "| --- | ---: | --- |" + " ---: |" * len(shown),
+        ]
+        rows = [
+            _row(
+                shorten(part.value, 60),
+                f"{part.cases:,}",
+                figure.metric,
+                *figures(figure)[: len(shown)],
+            )
+            for part in one.slices
+            for figure in part.metrics
+        ]
+        yield _Block(name, "row", head, rows, ["", "</details>", ""])
+    if found.fields:
+        yield _Block("Notes on slices", "line", [], _items(list(left_out(found))), [""])
 
 
 def _lowest(seen: Overview) -> Iterator[_Block]:

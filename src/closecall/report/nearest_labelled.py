@@ -8,7 +8,6 @@ from typing import Any
 from closecall.records import Measured, State
 from closecall.report.words import shorten
 from closecall.runs.nearest import NEAREST_LABELLED
-from closecall.runs.record import Run
 from closecall.runs.results import CaseResult
 
 _TEXT = 90
@@ -16,29 +15,34 @@ _ID = 40
 _WORDS = {"accept": "accepted", "reject": "rejected"}
 
 
-def unsure_lines(run: Run, most: int) -> Iterator[str]:
-    """Yield the first ``most`` unsure answers, each with what is nearest among labelled ones.
+class UnsureLines:
+    """Keeps the first ``most`` unsure answers that come by with what is nearest among labels."""
 
-    Nothing where a run has none, or was given no labels. The last line says how many there are,
-    where that is more.
-    """
-    if not any(summary.inconclusive for summary in run.metrics):
-        return
-    shown = 0
-    for row in run:
-        if shown == most:
-            break
-        found = nearest_of(row)
-        if not found:
-            continue
-        shown += 1
-        response = row.case.response or ""
-        said = f': "{shorten(response, _TEXT)}"' if response.strip() else ""
-        yield f"{shorten(row.case.id, _ID)} (unsure){said}"
-        yield from (f"  {_told(entry)}" for entry in found)
-    rest = run.cases.inconclusive - shown
-    if shown and rest > 0:
-        yield f"{shown:,} of {shown + rest:,} unsure cases; the JSON report has all of them"
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._found: list[tuple[CaseResult, list[dict[str, Any]]]] = []
+
+    def look(self, row: CaseResult) -> None:
+        """Keep a case if it is one of them."""
+        if len(self._found) < self._most:
+            found = nearest_of(row)
+            if found:
+                self._found.append((row, found))
+
+    def lines(self, unsure: int) -> Iterator[str]:
+        """Yield what was kept; the last line says how many ``unsure`` cases there are, if more.
+
+        Nothing where a run has none, or was given no labels.
+        """
+        for row, found in self._found:
+            response = row.case.response or ""
+            said = f': "{shorten(response, _TEXT)}"' if response.strip() else ""
+            yield f"{shorten(row.case.id, _ID)} (unsure){said}"
+            yield from (f"  {_told(entry)}" for entry in found)
+        shown = len(self._found)
+        rest = unsure - shown
+        if shown and rest > 0:
+            yield f"{shown:,} of {shown + rest:,} unsure cases; the JSON report has all of them"
 
 
 def nearest_of(row: CaseResult) -> list[dict[str, Any]]:

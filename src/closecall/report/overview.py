@@ -13,7 +13,7 @@ from closecall.records import Unmeasured
 from closecall.report.agreement import agreement_lines
 from closecall.report.cascade import cascade_lines
 from closecall.report.gates import gate_lines, gates_verdict
-from closecall.report.nearest_labelled import unsure_lines
+from closecall.report.nearest_labelled import UnsureLines
 from closecall.report.repeats import repeat_lines, repeats_heading
 from closecall.report.words import embedder_words, number, plural, rate, shorten
 from closecall.report.worst import Worst, decimals, worst_cases
@@ -67,6 +67,8 @@ def overview(run: Run, worst: int = WORST) -> Overview:
     With ``worst`` 0 no case is looked at, so none is named; otherwise one pass over the cases,
     and a second where some were not measured.
     """
+    unsure = UnsureLines(worst)
+    lowest = worst_cases(run, worst, unsure.look) if worst else {}
     return Overview(
         title=_title(run),
         reading=run.header.dataset.reading,
@@ -80,15 +82,19 @@ def overview(run: Run, worst: int = WORST) -> Overview:
         absent=tuple(_absent(run, _first_absent(run) if worst else {})),
         notes=tuple(_notes(run)),
         held=tuple(_first_held(run, worst)) if worst else (),
-        unsure=tuple(unsure_lines(run, worst)) if worst else (),
-        worst=worst_cases(run, worst) if worst else {},
+        unsure=tuple(unsure.lines(run.cases.inconclusive)),
+        worst=lowest,
         verdict=_verdict(run),
     )
 
 
 def _title(run: Run) -> str:
     header = run.header
-    return f"{header.name}: {plural(run.cases.total, 'case')}, {embedder_words(header.instrument)}"
+    part = "" if header.shard is None else f", {header.shard}"
+    return (
+        f"{header.name}{part}: {plural(run.cases.total, 'case')}, "
+        f"{embedder_words(header.instrument)}"
+    )
 
 
 def _row(summary: MetricSummary, header: RunHeader) -> MetricRow:
@@ -210,6 +216,8 @@ def _notes(run: Run) -> list[str]:
     if run.answered is not None:
         times = "case" if run.repeats is None else "request"
         notes += _answers(run.answered, times, tokens=run.spending is None)
+    if run.recomputed is not None:
+        notes.append(run.recomputed.words)
     if run.usage is not None:
         notes.append(_used(run.usage))
     if run.cases.bad_rows:
@@ -336,5 +344,14 @@ def _verdict(run: Run) -> str:
     judged = gates_verdict(run.gates, run)
     warned += f"{judged}; " if judged else ""
     return (
-        f"{warned}{said or 'nothing'} of {plural(cases.total, 'case')}; exit code {run.exit_code}"
+        f"{warned}{said or 'nothing'} of {plural(cases.total, 'case')}; exit code "
+        f"{run.exit_code}{_of_shard(run)}"
     )
+
+
+def _of_shard(run: Run) -> str:
+    shard = run.header.shard
+    if shard is None:
+        return ""
+    gates = "its gates are" if run.undecided else "the run is"
+    return f" of {shard}; {gates} decided when all are merged (closecall runs merge)"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from closecall.metrics.cutoffs import shown
 from closecall.records import Case, Measured
 from closecall.runs.record import Run
-from closecall.runs.results import MetricResult
+from closecall.runs.results import CaseResult, MetricResult
 
 
 class Worst(NamedTuple):
@@ -29,13 +29,20 @@ def decimals(high: float | None) -> int:
     return 1 if high == 100 else 3  # noqa: PLR2004 - percent
 
 
-def worst_cases(run: Run, keep: int) -> dict[str, tuple[Worst, ...]]:
-    """Return the lowest values of each metric, at most ``keep`` each, in one pass."""
+def worst_cases(
+    run: Run, keep: int, look: Callable[[CaseResult], None]
+) -> dict[str, tuple[Worst, ...]]:
+    """Return the lowest values of each metric, at most ``keep`` each, in one pass.
+
+    ``look`` is shown every case on the way: reading a run again is what a report takes its time
+    for.
+    """
     digits = {plan.id: decimals(plan.high) for plan in run.header.metrics}
     heaps: dict[str, list[tuple[float, int, Case, tuple[MetricResult, MetricResult]]]] = {
         m.metric: [] for m in run.metrics
     }
     for order, row in enumerate(run):
+        look(row)
         texts = row.trials[0].results if row.trials else row.results
         for result, first in zip(row.results, texts, strict=True):
             if isinstance(result.measurement, Measured):

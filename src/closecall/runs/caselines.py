@@ -14,6 +14,7 @@ from typing import Any
 from closecall.calibration.labels.items import BY_ROW, group_of
 from closecall.errors import RunFolderError
 from closecall.records import Case, Label
+from closecall.runs.kept_metadata import keep_metadata, left_out_json
 from closecall.runs.values import case_id
 from closecall.runs.wire import MAX_LINE, dump_line
 
@@ -23,15 +24,29 @@ FILED = "caseId"
 RESPONSES = "responses"
 """The responses of all runs of a repeated case."""
 
+METADATA = "metadata"
+"""What is short of a case's metadata."""
+
+LEFT_OUT = "metadataLeftOut"
+"""How many fields of the metadata are not kept, and the first of them."""
+
+BESIDE = "beside"
+"""What a merge needs to know of a case that its lines do not say; see ``beside``."""
+
+_WHOLE = frozenset({FILED, "label", METADATA, LEFT_OUT, BESIDE})
+"""Members that are never cut: they are short, or a part of them would be something else."""
+
 _TEXTS = ("id", "input", "response", "group", "place")
 _LISTS = ("references", "context", "tags")
 
 
 def case_line(case: Case, responses: Sequence[str | None] = ()) -> dict[str, Any]:
-    """Return the line of a case; members without a value are left out, and so is metadata.
+    """Return the line of a case; members without a value are left out.
 
-    ``responses`` are those of each run of a repeated case, None where there was none.
+    Of the metadata what is short is kept (``keep_metadata``), and the rest named. ``responses``
+    are those of each run of a repeated case, None where there was none.
     """
+    kept, left_out = keep_metadata(case.metadata)
     members: dict[str, Any] = {
         "id": case.id,
         "input": case.input,
@@ -43,6 +58,8 @@ def case_line(case: Case, responses: Sequence[str | None] = ()) -> dict[str, Any
         "group": case.group,
         "tags": list(case.tags) or None,
         "place": case.place or None,
+        METADATA: kept or None,
+        LEFT_OUT: left_out_json(left_out) if left_out else None,
     }
     return {name: value for name, value in members.items() if value is not None}
 
@@ -53,7 +70,7 @@ def without_texts(line: Mapping[str, Any]) -> dict[str, Any]:
     A labelled case also keeps 16 hex digits that stand for its group, so that the error rates
     counted over such lines have the intervals they had.
     """
-    kept = {name: line[name] for name in ("id", "label") if name in line}
+    kept = {name: line[name] for name in ("id", "label", BESIDE) if name in line}
     return kept | _group(line) if "label" in kept else kept
 
 
@@ -80,6 +97,9 @@ def read_case(line: Mapping[str, Any]) -> Case:
         value = line.get(name, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise RunFolderError(f"{name}: expected a list of texts")
+    metadata = line.get(METADATA, {})
+    if not isinstance(metadata, dict):
+        raise RunFolderError(f"{METADATA}: expected an object")
     label = line.get("label")
     if line.get("id") is None or label not in (None, *Label):
         raise RunFolderError("id is missing, or label is neither accept nor reject")
@@ -93,6 +113,7 @@ def read_case(line: Mapping[str, Any]) -> Case:
         group=line.get("group"),
         tags=tuple(line.get("tags", ())),
         place=line.get("place") or "",
+        metadata=metadata,
     )
 
 
@@ -130,7 +151,8 @@ def dump_case(line: Mapping[str, Any], limit: int = MAX_LINE) -> bytes:
         return whole
     best = b""
     # The longest cap that fits: the line shrinks as the cap falls.
-    fits, too_long = 0, max(map(len, _texts(line)), default=0)
+    texts = {name: value for name, value in line.items() if name not in _WHOLE}
+    fits, too_long = 0, max(map(len, _texts(texts)), default=0)
     while too_long - fits > 1:
         cap = (fits + too_long) // 2
         candidate = dump_line(_cut_line(line, cap))
@@ -157,9 +179,9 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _cut_line(line: Mapping[str, Any], cap: int) -> dict[str, Any]:
-    kept = {name: v if name in {FILED, "label"} else _cut(v, cap) for name, v in line.items()}
+    kept = {name: v if name in _WHOLE else _cut(v, cap) for name, v in line.items()}
     shortened = [name for name in line if any(len(text) > cap for text in _texts(line[name]))]
-    members = [name for name in shortened if name not in {FILED, "label"}]
+    members = [name for name in shortened if name not in _WHOLE]
     return kept | {"truncated": {"characters": cap, "members": members}}
 
 

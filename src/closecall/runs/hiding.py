@@ -22,6 +22,9 @@ HIDDEN = '"..."'
 _OWN_WORDS = frozenset({"interpretation", "rating", "state", "judge"})
 """Details that are words of closecall or of the run's own settings."""
 
+_OF_WORDS = frozenset({"wordMatches"})
+"""Details that are numbers, and say of a text where its words begin and how long they are."""
+
 
 def without_words(row: CaseResult) -> CaseResult:
     """Return the case with its results as a folder without content holds them."""
@@ -66,6 +69,8 @@ def _numbers(details: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def _kept(name: str, value: JSON) -> JSON:
+    if name in _OF_WORDS:
+        return None
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, str):

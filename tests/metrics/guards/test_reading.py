@@ -149,3 +149,15 @@ def test_quotes_are_few_and_short():
     assert len(quoted(text, [(10, 110)])) < 70
     assert kept([(2, 3), (0, 1), (2, 3)]) == ((0, 1), (2, 3))
     assert len(kept([(at, at + 1) for at in range(100)])) == 24
+
+
+def test_the_words_of_a_text_are_the_callers_to_change():
+    words("one two three").clear()
+    assert [word.fold for word in words("one two three")] == ["one", "two", "three"]
+
+
+def test_a_long_text_is_read_like_its_short_pieces():
+    text = "The contract ends on Monday. "
+    many = words(text * 500)
+    assert [word.fold for word in many] == [word.fold for word in words(text)] * 500
+    assert language_of(text * 500) == language_of(text) == "en"

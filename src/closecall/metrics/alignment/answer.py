@@ -24,6 +24,7 @@ from closecall.metrics.alignment.weights import (
     token_weights,
     word_weights,
 )
+from closecall.metrics.alignment.words import WORD_MATCHES, word_matches
 from closecall.metrics.base import DECIMALS, SCORE_DECIMALS, MetricSpec
 from closecall.metrics.cutoffs import PERCENT, UNIT, checked_cutoff
 from closecall.metrics.lexical.options import metric_id, one_of, switch
@@ -36,11 +37,16 @@ SHOWN = 5
 
 
 class Aligned(NamedTuple):
-    """One reference against the response: the value, and what it was made of."""
+    """One reference against the response: the value, and what it was made of.
+
+    ``best`` is the highest cosine of each token of the reference, ``back`` of each of the
+    response where the metric looks there too.
+    """
 
     value: float
     best: NDArray[np.float32]
     details: dict[str, JSON]
+    back: NDArray[np.float32] | None = None
 
 
 class Answer:
@@ -131,6 +137,14 @@ class _Alignment:
         best = max(range(len(aligned)), key=lambda at: (aligned[at].value, -at))
         at, reference = kept[best]
         details = dict(aligned[best].details)
+        words = {
+            "reference": word_matches(
+                canonical_text(references.texts[at]), pieces(reference), aligned[best].best
+            )
+        }
+        if (back := aligned[best].back) is not None:
+            words["response"] = word_matches(canonical_text(against.text), against.pieces, back)
+        details[WORD_MATCHES] = words
         if len(references.texts) > 1:
             details["references"] = len(kept)
             details["bestReference"] = references.written[at]
@@ -262,7 +276,7 @@ class AlignmentF1(_Alignment):
             "weakest": weakest(canonical_text(reference), mine, there, SHOWN),
             "weakestOfResponse": weakest(canonical_text(answer.text), other, back, SHOWN),
         }
-        return Aligned(value, there, details)
+        return Aligned(value, there, details, back)
 
 
 class AlignmentMinimum(_Alignment):

@@ -19,6 +19,7 @@ from closecall.metrics.alignment.matching import best_matches, weakest, weighted
 from closecall.metrics.alignment.sentences import sentences
 from closecall.metrics.alignment.spelling import Spellings
 from closecall.metrics.alignment.weights import CONTENT, WEIGHTS, token_weights, word_weights
+from closecall.metrics.alignment.words import WORD_MATCHES, word_matches
 from closecall.metrics.base import DECIMALS, SCORE_DECIMALS, MetricSpec
 from closecall.metrics.cutoffs import PERCENT, UNIT, checked_cutoff
 from closecall.metrics.lexical.options import metric_id, one_of, switch
@@ -137,6 +138,7 @@ class ContextAlignment:
             "weakestSentence": text[start:end][:EXCERPT],
             "weakestSentenceAlignment": round(least, DECIMALS),
             "weakest": weakest(text, own, best, SHOWN),
+            WORD_MATCHES: {"response": word_matches(text, own, best)},
         }
         if len(keys) > 2:  # noqa: PLR2004 - the response and more than one passage
             details["passages"] = len(passages)

@@ -69,6 +69,10 @@ class Word(NamedTuple):
 
 def words(text: str) -> list[Word]:
     """Return the words of a text, hyphenated ones apart; French elisions stand alone."""
+    return list(_kept_words(text) if len(text) <= _KEPT_CHARS else _words(text))
+
+
+def _words(text: str) -> list[Word]:
     found: list[Word] = []
     last = 0
     previous = ""
@@ -79,6 +83,17 @@ def words(text: str) -> list[Word]:
         found.append(Word(written, fold(written), start, end, after))
         last, previous = end, written
     return found
+
+
+# Each guard looks at the same few texts of a case; the question and the references come again
+# with the next answer.
+_KEPT_CHARS = 4_000
+_KEPT_TEXTS = 64
+
+
+@lru_cache(maxsize=_KEPT_TEXTS)
+def _kept_words(text: str) -> tuple[Word, ...]:
+    return tuple(_words(text))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -160,20 +175,27 @@ def language_of(*texts: str | None) -> Language | None:
     'de'
     """
     for text in texts:
-        if not text:
-            continue
-        votes: dict[Language, int] = {}
-        for match, _ in zip(_WORD.finditer(text), range(_READ), strict=False):
-            word = match.group()
-            for language in _BY_WORD.get(fold(word.rstrip(_APOSTROPHES)), ()):
-                votes[language] = votes.get(language, 0) + 1
-            if not word.isascii():
-                for language in {_LETTERS_OF[c] for c in word.lower() if c in _LETTERS_OF}:
-                    votes[language] = votes.get(language, 0) + 1
-        best = sorted(votes, key=lambda language: -votes[language])
-        if best and (len(best) == 1 or votes[best[0]] > votes[best[1]]):
-            return best[0]
+        if text:
+            found = _kept_language(text) if len(text) <= _KEPT_CHARS else _language(text)
+            if found is not None:
+                return found
     return None
+
+
+def _language(text: str) -> Language | None:
+    votes: dict[Language, int] = {}
+    for match, _ in zip(_WORD.finditer(text), range(_READ), strict=False):
+        word = match.group()
+        for language in _BY_WORD.get(fold(word.rstrip(_APOSTROPHES)), ()):
+            votes[language] = votes.get(language, 0) + 1
+        if not word.isascii():
+            for language in {_LETTERS_OF[c] for c in word.lower() if c in _LETTERS_OF}:
+                votes[language] = votes.get(language, 0) + 1
+    best = sorted(votes, key=lambda language: -votes[language])
+    return best[0] if best and (len(best) == 1 or votes[best[0]] > votes[best[1]]) else None
+
+
+_kept_language = lru_cache(maxsize=_KEPT_TEXTS)(_language)
 
 
 def listed(text: str) -> frozenset[str]:

@@ -230,6 +230,11 @@ def _no_punctuation(text: str) -> str:
     return _parted(canonical_text(text).lower().translate(_NO_PUNCTUATION))
 
 
+def has_unspaced(text: str) -> bool:
+    """Whether a character of a script without spaces is among these (Thai, kana, Han, ...)."""
+    return not text.isascii() and _UNSPACED.search(text) is not None
+
+
 def _parted(text: str) -> str:
     """Put spaces around each character, with its accents, of a script that has none."""
     return text if text.isascii() else _UNSPACED.sub(r" \g<0> ", text)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from closecall.calibration.labels.items import group_of
 from closecall.records import Label, Measured, State
+from closecall.report.slices import SliceColumns, Units
 from closecall.runs.header import RunHeader
 from closecall.runs.results import CaseResult, MetricResult
 
@@ -66,7 +66,7 @@ class Columns:
     ``states`` and ``labels`` hold places in ``STATES`` and ``LABELS``; ``scores`` the case's
     score, 0 to 100, None where it has none. ``units`` numbers what is exchangeable (the group,
     else the question, else the case itself), ``groups`` the group as the file names it, -1 where
-    it has none; ``tags`` numbers each case's tags.
+    it has none; ``tags`` numbers each case's tags. ``slices`` notes the fields of the metadata.
     """
 
     def __init__(self, header: RunHeader) -> None:
@@ -79,7 +79,8 @@ class Columns:
         self.tags: list[tuple[int, ...]] = []
         self.metrics = tuple(MetricColumns(plan.id) for plan in header.metrics)
         self.tag_names, self.group_names = Names(), Names()
-        self._units: dict[int, int] = {}
+        self.slices = SliceColumns(header)
+        self._units = Units()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -91,7 +92,9 @@ class Columns:
         self.states.append(_STATE_CODE[row.state])
         self.labels.append(_LABEL_CODE[case.label])
         self.scores.append(row.score)
-        self.units.append(self._units.setdefault(hash_of(case), len(self._units)))
+        unit = self._units.number(case)
+        self.units.append(unit)
+        self.slices.add(row, unit)
         self.groups.append(-1 if case.group is None else self.group_names.number(case.group))
         self.tags.append(tuple(self.tag_names.number(tag) for tag in dict.fromkeys(case.tags)))
         for column, result in zip(self.metrics, row.results, strict=True):
@@ -109,6 +112,10 @@ class Columns:
             "groupNames": list(self.group_names),
             "tags": self.tags,
             "tagNames": list(self.tag_names),
+            "fields": [
+                {"name": name, "values": values, "codes": list(codes)}
+                for name, values, codes in self.slices.codes()
+            ],
             "metrics": [
                 {
                     "states": _digits(one.states),
@@ -122,11 +129,3 @@ class Columns:
 
 def _digits(codes: bytearray) -> str:
     return "".join(map(str, codes))
-
-
-def hash_of(case: Any) -> int:
-    """Return a number that stands for what a case belongs to, whose name may be a long text."""
-    import hashlib
-
-    name = group_of(case)[0].encode("utf-8", errors="surrogatepass")
-    return int.from_bytes(hashlib.blake2b(name, digest_size=16).digest())

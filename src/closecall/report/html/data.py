@@ -9,6 +9,7 @@ import msgspec
 
 from closecall.records import JSON, Case, Measured
 from closecall.report.html.escaping import compact_json, packed_text
+from closecall.runs.kept_metadata import keep_metadata
 from closecall.runs.results import CaseResult, MetricResult
 
 CHUNK_CASES = 200
@@ -21,8 +22,8 @@ CHUNK_CHARACTERS = 2_000_000
 def case_json(row: CaseResult) -> dict[str, Any]:
     """Return all that the page shows of one case; members without a value are left out.
 
-    Metadata is not among them: a run folder does not keep it, and a report is to be the same from
-    memory and from the folder.
+    Of the metadata that is what a run folder keeps, so that a report is the same from memory and
+    from the folder.
     """
     return _filled(
         {
@@ -43,6 +44,7 @@ def _texts(case: Case) -> dict[str, Any]:
         "group": case.group,
         "tags": list(case.tags),
         "place": case.place,
+        "metadata": keep_metadata(case.metadata).kept,
         "input": case.input,
         "response": case.response,
         "references": list(case.references),

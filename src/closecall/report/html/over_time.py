@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from closecall.calibration.records import Interval, Rate
 from closecall.records import Measured, State
-from closecall.report.html.columns import STATES, Columns, hash_of
+from closecall.report.html.columns import STATES, Columns
+from closecall.report.slices import hash_of
 from closecall.runs.header import RunHeader
 from closecall.runs.record import Run
 from closecall.runs.results import CaseResult

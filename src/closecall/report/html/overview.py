@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from closecall.calibration.figures import count_of
 from closecall.calibration.records import Rate
 from closecall.report import gates as gates_report
+from closecall.report.html.slices import section
 from closecall.report.overview import cutoff_words, overview
 from closecall.report.spending import HEADINGS as SPENT_HEADINGS
 from closecall.report.spending import spending_notes, spending_rows
@@ -121,6 +122,7 @@ def context(page: Page) -> dict[str, Any]:
             )
             if lines
         ],
+        "slices": section(page.columns.slices.slices()),
         "spent_headings": SPENT_HEADINGS,
         "spent": spending_rows(run.spending),
         "spent_notes": spending_notes(run.spending),
@@ -200,6 +202,10 @@ def _asked(run: Run) -> Iterator[tuple[str, str]]:
     header, data = run.header, run.header.dataset
     yield "Cases", data.path or "given in Python"
     yield "Read", f"{plural(data.rows, 'row')}, {data.format}"
+    if run.header.shard is not None:
+        shard = run.header.shard
+        where = f"cases {shard.first + 1:,} to {shard.stop:,} of {data.rows:,}"
+        yield "Part", f"{shard}: {where}; the run is decided when all are merged"
     if data.bad_rows:
         yield "Left out", f"{plural(data.bad_rows, 'row')} that could not be read"
     if data.mapping:

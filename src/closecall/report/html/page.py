@@ -137,6 +137,7 @@ def _pieces(page: Page, starts: list[int], blocks: IO[str]) -> Iterator[str]:
         "shares",
         "sweep",
         "diff",
+        "heat",
         "detail",
         *(name for name in names if _has_asset(f"{name}.js")),
     ]

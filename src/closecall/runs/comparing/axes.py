@@ -25,7 +25,7 @@ METADATA = "metadata"
 ALLOWABLE = (CASES, CUTOFF, METADATA)
 
 READ_METADATA = frozenset({"expected_fact", "forbidden_text", "refusal"})
-"""Metrics that hold a response against fields of a case which a run folder does not keep."""
+"""Metrics that hold a response against fields of a case besides its texts."""
 
 _SHOWN = 60
 
@@ -76,10 +76,17 @@ def refuse(axes: Sequence[Axis], allowed: Sequence[str]) -> tuple[Axis, ...]:
     raise NotComparableError("\n".join(lines), list(dict.fromkeys(axis.axis for axis in bad)))
 
 
-def metadata_axis(a: RunHeader, metrics: Sequence[str]) -> Axis | None:
-    """Return the axis of fields that a run folder does not keep, where a metric reads them.
+def metadata_axis(
+    a: RunHeader, b: RunHeader, metrics: Sequence[str], *, same_texts: bool
+) -> Axis | None:
+    """Return the axis of fields besides the texts, where a metric reads them.
 
-    For two runs whose cases do not have one digest: responses are part of it.
+    For two runs whose questions do not have one digest, or that were made before it was kept.
+
+    Parameters
+    ----------
+    same_texts
+        Whether both have the same cases, with the same texts.
     """
     read = [
         plan.id
@@ -88,6 +95,19 @@ def metadata_axis(a: RunHeader, metrics: Sequence[str]) -> Axis | None:
     ]
     if not read:
         return None
+    ours, theirs = a.dataset.questions, b.dataset.questions
+    if ours and theirs and same_texts:
+        return Axis(
+            axis=METADATA,
+            a=f"questions {ours[:12]}",
+            b=f"questions {theirs[:12]}",
+            advice=(
+                f"the cases have the same texts, and differ in a field that {', '.join(read)} "
+                "reads, such as expected_facts; run B again on the cases of A, or compare them "
+                f"all the same with --allow {METADATA}"
+            ),
+            allow=METADATA,
+        )
     return Axis(
         axis=METADATA,
         a="not kept",

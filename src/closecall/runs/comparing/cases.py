@@ -1,7 +1,7 @@
 """Which cases two runs have in common: the same id, and the same question, references and context.
 
-Responses, labels, tags and metadata may differ. Where the digests of all cases agree there is
-nothing more to show; else the texts kept in the two folders are held against each other.
+Responses, labels, tags and metadata may differ. Where the digests of all questions agree there
+is nothing more to show; else the texts kept in the two folders are held against each other.
 
 Memory holds about 250 bytes a case of A and its id; of B a bit a case.
 """
@@ -67,7 +67,7 @@ def match_cases(a: tuple[RunReader, RunHeader], b: tuple[RunReader, RunHeader]) 
     RunFolderError
         A folder lacks cases that its header counts, has one twice, or a line cannot be read.
     """
-    texts = a[1].dataset.digest != b[1].dataset.digest
+    texts = not same_questions(a[1], b[1])
     found = CaseMatch()
     marks: list[bytes] = []
     numbers: dict[bytes, int] = {}
@@ -119,11 +119,17 @@ def _hold(
     found.named = (*only_a, *only_b, *changed)
 
 
+def same_questions(a: RunHeader, b: RunHeader) -> bool:
+    """Whether the digests show that both asked the same: texts, and fields that metrics read."""
+    ours, theirs = a.dataset, b.dataset
+    return ours.digest == theirs.digest or bool(ours.questions == theirs.questions != "")
+
+
 def cases_axis(a: RunHeader, b: RunHeader, found: CaseMatch) -> Axis | None:
     """Return what keeps the cases from being the same, None where nothing does."""
-    if a.dataset.digest == b.dataset.digest and not (found.only_a or found.only_b):
+    if same_questions(a, b) and not (found.only_a or found.only_b):
         return None
-    if a.dataset.digest != b.dataset.digest and not (a.content and b.content):
+    if not same_questions(a, b) and not (a.content and b.content):
         words = ("texts kept" if header.content else "no texts kept" for header in (a, b))
         ours, theirs = words
         return Axis(
@@ -167,34 +173,25 @@ def _cases(reader: RunReader, header: RunHeader) -> Iterator[tuple[Case, bool]]:
     for found in _lines(reader):
         count += 1
         yield found
-    if count != header.dataset.rows:
+    if count != header.cases:
         raise RunFolderError(
-            f"{reader.path}: holds {count:,} cases of the {header.dataset.rows:,} that its "
+            f"{reader.path}: holds {count:,} cases of the {header.cases:,} that its "
             f"{files.RUN} counts; it was changed, see closecall verify"
         )
 
 
 def _lines(reader: RunReader) -> Iterator[tuple[Case, bool]]:
     """Yield each case, and whether its texts were cut when they were kept."""
-    if not files.exists(reader.path, files.CASES):
+    if not reader.lists_cases:
         last = None
         for line in reader.results():
             if line["caseId"] != last:
                 last = line["caseId"]
                 yield Case(id=last), True
         return
-    cut = _cut_lines(reader.path)
+    cut = reader.cut_cases()
     for number, case in enumerate(reader.cases(), start=1):
         yield case, number in cut
-
-
-def _cut_lines(root: Path) -> frozenset[int]:
-    """Return the lines whose texts were too long to keep whole."""
-    return frozenset(
-        line.number
-        for line in files.lines(root, files.CASES, growing=False)
-        if _CUT in line.data and "truncated" in files.parsed(root, files.CASES, line)
-    )
 
 
 def _marks(case: Case) -> bytes:

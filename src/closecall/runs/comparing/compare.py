@@ -12,7 +12,13 @@ from closecall.calibration.binomial import complement
 from closecall.errors import RunFolderError, UsageError
 from closecall.runs.claim import quoted
 from closecall.runs.comparing.axes import ALLOWABLE, header_axes, metadata_axis, refuse
-from closecall.runs.comparing.cases import CaseMatch, cases_axis, cases_of, match_cases
+from closecall.runs.comparing.cases import (
+    CaseMatch,
+    cases_axis,
+    cases_of,
+    match_cases,
+    same_questions,
+)
 from closecall.runs.comparing.figures import figures
 from closecall.runs.comparing.pairs import (
     CASCADE,
@@ -83,9 +89,9 @@ def compare_runs(
     allow
         Differences to allow on purpose. ``cases``: compare those the runs have in common.
         ``cutoff``: compare values although cutoffs, calibrations or guards differ; verdicts are
-        then shown and not gated. ``metadata``: take it that fields such as ``expected_facts``,
-        which a run folder does not keep, were the same. What answered the cases may always differ;
-        the embedder, metric versions and judges never.
+        then shown and not gated. ``metadata``: compare although fields such as ``expected_facts``
+        differ, or cannot be shown to be the same. What answered the cases may always differ; the
+        embedder, metric versions and judges never.
     alpha
         Most probable false alarm of the rule, over all metrics together.
     max_new_failures
@@ -202,8 +208,8 @@ def _axes(a: RunHeader, b: RunHeader, wanted: Sequence[str], match: CaseMatch) -
     cases = cases_axis(a, b, match)
     if cases is not None:
         found.append(cases)
-    if a.dataset.digest != b.dataset.digest:
-        metadata = metadata_axis(a, wanted)
+    if not same_questions(a, b):
+        metadata = metadata_axis(a, b, wanted, same_texts=cases is None)
         if metadata is not None:
             found.append(metadata)
     return found

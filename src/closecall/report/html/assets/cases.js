@@ -47,6 +47,10 @@
   function slice() {
     const said = view.slice.trim();
     if (!said) return () => true;
+    for (const field of CC.columns.fields) {
+      const code = field.values.findIndex((value) => `${field.name}: ${value}`.trim() === said) + 1;
+      if (code) return (i) => field.codes[i] === code;
+    }
     const [kind, name] = said.split(/:\s*(.*)/s);
     const of = (names, wanted) => new Set(names.flatMap((one, at) => (wanted(one) ? [at] : [])));
     const tags = of(CC.columns.tagNames, (one) => (kind === "tag" ? one === name : one === said));
@@ -262,11 +266,12 @@
       for (const own of numbers) for (const one of Array.isArray(own) ? own : [own]) if (one >= 0) counts.set(one, (counts.get(one) || 0) + 1);
       return [...counts].sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, 300).map(([one]) => `${kind}: ${names[one]}`);
     };
-    const all = [...sizes(CC.columns.tags, CC.columns.tagNames, "tag"), ...sizes(CC.columns.groups, CC.columns.groupNames, "group")];
+    const fields = CC.columns.fields.flatMap((field) => sizes(field.codes.map((code) => code - 1), field.values, field.name));
+    const all = [...sizes(CC.columns.tags, CC.columns.tagNames, "tag"), ...fields, ...sizes(CC.columns.groups, CC.columns.groupNames, "group")];
     if (!all.length) return null;
     const input = el("input", { type: "text", id: "pick-slice", list: "slices", placeholder: "any", autocomplete: "off", on: { change: () => changed("slice", input.value) } });
     place["pick-slice"] = input;
-    return el("label", { class: "pick" }, el("span", null, "Tag or group"), input, el("datalist", { id: "slices" }, all.map((one) => el("option", { value: one }))));
+    return el("label", { class: "pick" }, el("span", null, "Slice"), input, el("datalist", { id: "slices" }, all.map((one) => el("option", { value: one }))));
   }
 
   function labelBar() {
@@ -313,7 +318,7 @@
   }
 
   function open(found, i) {
-    panel = { at: el("span", { class: "small muted" }) };
+    panel = { at: el("span", { class: "small muted" }), found, state: {} };
     const label = el("span", { class: "row", id: "case-label" });
     panel.label = label;
     const act = (name, key, run) => el("button", { class: "button", type: "button", id: `act-${key}`, "aria-keyshortcuts": key, on: { click: run } }, name, " ", el("kbd", { "aria-hidden": "true" }, key));
@@ -327,7 +332,7 @@
           el("button", { class: "button quiet", type: "button", "aria-label": "Next case", on: { click: () => step(1) } }, "\u2193"))),
       el("div", { class: "row acts", role: "group", "aria-label": "Label this case" },
         act("Accept", "a", () => give("accept")), act("Reject", "r", () => give("reject")), act("Undo", "u", undo)),
-      CC.detail.render(found, {}));
+      CC.detail.render(found, panel.state));
     place.detail.scrollTop = 0;
     tellLabel(i);
     where();
@@ -411,7 +416,7 @@
     addEventListener("beforeprint", printed);
   }
 
-  /* Paper has no list to scroll: the filtered cases as a plain table. */
+  /* Paper has no list to scroll: the filtered cases as a plain table, then the one that is open. */
   function printed() {
     const shown = list.slice(0, PRINTED);
     CC.clear(document.getElementById("cases-print"),
@@ -419,7 +424,8 @@
       el("table", null, el("caption", { class: "visually-hidden" }, "The cases as filtered"),
         el("thead", null, el("tr", null, ["case", "state", "label", ...CC.index.metrics.map((one) => one.id)].map((name, at) => el("th", { scope: "col", class: at > 2 ? "num" : null }, CC.outside(name))))),
         el("tbody", null, shown.map((i) => el("tr", null, el("th", { scope: "row" }, CC.outside(CC.columns.ids[i])), el("td", null, CC.word(states()[CC.columns.states[i]])), el("td", null, CC.labels.of(i) || ""),
-          CC.index.metrics.map((one, at) => el("td", { class: "num" }, CC.number(CC.columns.metrics[at].values[i], one.digits))))))));
+          CC.index.metrics.map((one, at) => el("td", { class: "num" }, CC.number(CC.columns.metrics[at].values[i], one.digits))))))),
+      chosen >= 0 && panel.found ? el("div", { class: "printed-case" }, el("h3", null, CC.outside(panel.found.id), " ", CC.badge(panel.found.state)), CC.detail.render(panel.found, panel.state)) : null);
   }
 
   function show(section, params) {

@@ -5,7 +5,8 @@ CC.detail = (() => {
   /* Characters of a text that are shown at once, and that are compared word by word. */
   const SHOWN = 6000;
   const CLIPPED = 20000;
-  const marksOn = { diff: true, guards: true, alignment: false };
+  /* Word matches: where nobody has chosen, shown where there is no difference to show. */
+  const marksOn = { diff: true, guards: true, alignment: null };
   const GUARD_WORDS = { differ: "differs", agree: "agrees", absent: "nothing to compare" };
 
   const digits = (m) => CC.index.metrics[m].digits;
@@ -52,9 +53,9 @@ CC.detail = (() => {
     return marks;
   }
 
-  const heat = (match) => (match < 0.35 ? 4 : match < 0.5 ? 3 : match < 0.65 ? 2 : 1);
+  const heat = (match) => CC.heat.level(match);
 
-  /* Metrics keep the words with the weakest match only, so these are what can be shown. */
+  /* The five words with the weakest match, which every result keeps that looked word by word. */
   function weakWords(found, side) {
     const made = [];
     found.results.forEach((result, m) => {
@@ -68,6 +69,7 @@ CC.detail = (() => {
     return made.filter((one) => one.words.length);
   }
 
+  /* Of runs that kept no more than those, they are what can be marked. */
   function weakMarks(text, found, side) {
     const marks = [];
     for (const { metric, words } of weakWords(found, side)) {
@@ -149,8 +151,14 @@ CC.detail = (() => {
         if (left?.side === "reference") marks.left.push(...guardMarks(leftText, source, "spansReference", left.at));
         if (rightText !== undefined) marks.right.push(...guardMarks(rightText, source, "spansResponse", 0), ...factMarks(rightText, source));
       }
-      if (marksOn.alignment) {
-        if (left?.side === "reference") marks.left.push(...weakMarks(leftText, source, "reference"));
+      const words = CC.heat.chosen(source, state);
+      const matches = marksOn.alignment ?? !(found.references || []).length;
+      const itsOwn = left?.side === "reference" && left.at === (words?.best ?? bestReference(source));
+      if (matches && words) {
+        if (itsOwn) marks.left.push(...CC.heat.marks(leftText, words, "reference"));
+        if (rightText !== undefined) marks.right.push(...CC.heat.marks(rightText, words, "response"));
+      } else if (matches) {
+        if (itsOwn) marks.left.push(...weakMarks(leftText, source, "reference"));
         if (rightText !== undefined) marks.right.push(...weakMarks(rightText, source, "response"));
       }
       const leftPick = sides.length > 1
@@ -167,23 +175,26 @@ CC.detail = (() => {
           el("div", { class: "side-text", tabindex: "0", role: "group", "aria-label": "Expected text" }, el("div", { class: "side-name" }, leftPick), shownText(leftText, marks.left, absent)),
           el("div", { class: "side-text", tabindex: "0", role: "group", "aria-label": "Response" }, el("div", { class: "side-name" }, rightPick), shownText(rightText, marks.right, absent))),
         aligned ? null : el("p", { class: "small muted" }, "Too long to be aligned: marked are the words that the other text does not have at all."),
-        legend(source, put));
+        legend(source, matches, put),
+        matches && CC.index.content ? CC.heat.legend(source, state, { reference: itsOwn ? leftText : undefined, response: rightText }, put) : null);
     };
     put();
     return place;
   }
 
-  function legend(found, put) {
+  function legend(found, matches, put) {
     if (!CC.index.content) return null;
+    const on = (name) => (name === "alignment" ? matches : marksOn[name]);
     const toggle = (name, label, sample) => el("button", {
-      class: "button toggle", type: "button", "aria-pressed": String(marksOn[name]),
-      on: { click: () => { marksOn[name] = !marksOn[name]; put(); } },
+      class: "button toggle", type: "button", "aria-pressed": String(on(name)), data: { marks: name },
+      on: { click: (event) => { const inside = event.target.closest(".legend-marks").parentElement; marksOn[name] = !on(name); put(); inside.querySelector(`[data-marks="${name}"]`)?.focus(); } },
     }, label, " ", sample);
+    const swatches = [1, 2, 3, 4].map((step) => el("span", { class: `swatch heat-${step}`, "aria-hidden": "true" }));
     return el("div", { class: "row legend-marks", role: "group", "aria-label": "What is marked in the texts" },
       toggle("diff", "Differences", [el("del", { class: "m-gone" }, "gone"), " ", el("ins", { class: "m-new" }, "new"), " ", el("del", { class: "m-gone is-hot" }, "number, name, not")]),
       findings(found).size ? toggle("guards", "Guards", [el("mark", { class: "m-guard is-differ" }, "differs"), " ", el("mark", { class: "m-guard is-agree" }, "agrees")]) : null,
-      weakWords(found, "reference").length || weakWords(found, "response").length
-        ? toggle("alignment", "Weakest words", [1, 2, 3, 4].map((step) => el("span", { class: `swatch heat-${step}`, "aria-hidden": "true" }))) : null);
+      CC.heat.choices(found).length ? toggle("alignment", "Word matches", swatches)
+        : weakWords(found, "reference").length || weakWords(found, "response").length ? toggle("alignment", "Weakest words", swatches) : null);
   }
 
   /* ---- metrics ---- */
@@ -222,7 +233,7 @@ CC.detail = (() => {
         el("tr", null, el("td", { colspan: "4" }, CC.outside(result.reason || ""), details(result)))))));
   }
 
-  const OWN_PLACE = new Set(["heldBack", "findings", "weakest", "weakestOfResponse", "reason", "thoughts", "votes", "nearestLabelled"]);
+  const OWN_PLACE = new Set(["heldBack", "findings", "weakest", "weakestOfResponse", "wordMatches", "reason", "thoughts", "votes", "nearestLabelled"]);
 
   function details(result) {
     const rows = Object.entries(result.details || {}).filter(([name]) => !OWN_PLACE.has(name));
@@ -306,8 +317,18 @@ CC.detail = (() => {
     }));
   }
 
+  /* The fields of a case by their dotted paths, as slices and filters name them. */
+  function metadata(fields, path) {
+    return Object.entries(fields || {}).flatMap(([name, value]) => {
+      const place = path ? `${path}.${name}` : name;
+      if (value === null) return [];
+      if (typeof value === "object" && !Array.isArray(value)) return metadata(value, place);
+      return [[place, Array.isArray(value) ? value.map((one) => (typeof one === "string" ? one : JSON.stringify(one))).join(", ") : String(value)]];
+    });
+  }
+
   function facts(found) {
-    const rows = [["group", found.group], ["tags", (found.tags || []).join(", ")], ["place", found.place]].filter(([, value]) => value);
+    const rows = [["group", found.group], ["tags", (found.tags || []).join(", ")], ...metadata(found.metadata, ""), ["place", found.place]].filter(([, value]) => value);
     for (const one of found.answered || []) {
       const tokens = one.prompt_tokens === undefined || one.prompt_tokens === null ? "" : `, ${CC.count(one.prompt_tokens)} + ${one.completion_tokens === null || one.completion_tokens === undefined ? "-" : CC.count(one.completion_tokens)} tokens`;
       rows.push(["answered by", `${one.model}${tokens}${one.replayed ? ", from a recording" : ""}`]);
