@@ -1,6 +1,7 @@
 """Fixtures every test may use, and the two rules of the suite: no network, no touched home."""
 
 import importlib.util
+import itertools
 import os
 import subprocess
 import sys
@@ -21,6 +22,14 @@ def _guard():
 
 
 guard = _guard()
+NUMBERS = itertools.count()
+
+if importlib.util.find_spec("hypothesis"):  # not beside other evaluators
+    from hypothesis import settings
+
+    # A busy machine may take a second for any example: how long one takes says nothing.
+    settings.register_profile("at any speed", deadline=None)
+    settings.load_profile("at any speed")
 
 
 @pytest.fixture(scope="session")
@@ -34,31 +43,43 @@ def shared_data() -> Path:
     return pytest.skip(f"the labelled data folder is not on this machine: {folder}")
 
 
+@pytest.fixture(scope="session")
+def _homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all tests; ``mktemp`` lists all it ever made, so it is too slow for each."""
+    return tmp_path_factory.mktemp("closecall")
+
+
+@pytest.fixture
+def _home(_homes: Path) -> Path:
+    home = _homes / str(next(NUMBERS))
+    home.mkdir()
+    return home
+
+
 @pytest.fixture(autouse=True)
-def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch):
+def _own_folders(_home: Path, monkeypatch: pytest.MonkeyPatch):
     """Cache and model store of each test are its own; no variable of the machine leaks in."""
-    home = tmp_path_factory.mktemp("closecall")
     for name in list(os.environ):
         if name.startswith(
             ("CLOSECALL_", "AI_", "OPENAI_", "AZURE_OPENAI_", "FOUNDRY_", "BITDEER_", "OLLAMA_")
         ):
             monkeypatch.delenv(name)
-    monkeypatch.setenv("CLOSECALL_CACHE_DIR", str(home / "cache"))
-    monkeypatch.setenv("CLOSECALL_MODELS_DIR", str(home / "models"))
+    monkeypatch.setenv("CLOSECALL_CACHE_DIR", str(_home / "cache"))
+    monkeypatch.setenv("CLOSECALL_MODELS_DIR", str(_home / "models"))
 
 
 @pytest.fixture(autouse=True)
 def no_network(
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
-    tmp_path_factory: pytest.TempPathFactory,
+    _home: Path,
     _own_folders,
 ):
     """Connecting or resolving a name fails, except on the loopback in tests marked for it.
 
     Tries are noted, here and in child processes, so that swallowing the error does not help.
     """
-    notes = tmp_path_factory.mktemp("guard") / "tries"
+    notes = _home / "tries"
     loopback = request.node.get_closest_marker("loopback") is not None
     path = [str(GUARD), *filter(None, [os.environ.get("PYTHONPATH")])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))

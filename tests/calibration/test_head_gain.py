@@ -184,10 +184,12 @@ def test_a_judge_that_has_more_to_go_by_is_kept():
     assert isinstance(found, Judged)
     assert found.judge.gain.kept
     assert found.judge.gain.gained > 0.1
+    assert found.judge.gain.resamples == 500
     assert len(found.judge.head.features) == 14
     assert not found.trained.any()
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_noise_is_not_kept():
     kept = 0
     for seed in range(25):
@@ -196,6 +198,7 @@ def test_noise_is_not_kept():
     assert kept <= 5
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_one_good_score_among_noise_is_not_beaten():
     kept = 0
     shift = np.where(np.arange(FEATURES) == 0, 2.0, 0.0)
@@ -228,6 +231,7 @@ def test_with_too_few_labels_no_head_is_fitted(n, options, said):
     assert said in found.message
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_half_of_the_groups_train_and_none_of_them_chooses():
     rows = normal_rows(800, np.random.default_rng(5), a_group=2)
     found = judged(rows, way="split")

@@ -42,6 +42,7 @@ def broken(way, n, a_group, seed):
     return over, made
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize(
     ("way", "n", "a_group"), [("crossed", 300, 1), ("crossed", 400, 2), ("split", 700, 1)]
 )

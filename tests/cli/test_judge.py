@@ -1,5 +1,6 @@
 """``calibrate --judge``: what it prints, what it writes, and what is decided with it."""
 
+import functools
 import sys
 from pathlib import Path
 
@@ -9,8 +10,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "runs"))
 from judged_rows import CANARIES, rows
 
 from closecall import load_calibration
+from closecall.calibration.head import judge
 
 OUT = Path("judge.json")
+MADE = []
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +26,12 @@ def _canaries_once(monkeypatch):
     monkeypatch.setattr("closecall.runs.calibrate.record_canaries", CANARIES)
 
 
+@pytest.fixture(autouse=True)
+def _few_draws(monkeypatch):
+    """The error of a gain, which is not the matter here, from 50 draws instead of 500."""
+    monkeypatch.setattr(judge, "gain", functools.partial(judge.gain, resamples=50))
+
+
 @pytest.fixture
 def calibrate(cli, write, cache):
     def call(*args, cases=None):
@@ -32,9 +41,20 @@ def calibrate(cli, write, cache):
     return call
 
 
-def test_it_says_why_it_was_kept_what_it_goes_by_and_that_it_is_not_proved(calibrate):
-    said = calibrate("--judge", "-o", OUT)
-    assert said.code == 0, said
+@pytest.fixture
+def judged(calibrate):
+    """What the command said when it wrote ``OUT``; fitted once for all that ask for it."""
+    if not MADE:
+        said = calibrate("--judge", "-o", OUT)
+        assert said.code == 0, said
+        MADE.append((said, OUT.read_bytes()))
+    said, content = MADE[0]
+    OUT.write_bytes(content)
+    return said
+
+
+def test_it_says_why_it_was_kept_what_it_goes_by_and_that_it_is_not_proved(judged):
+    said = judged
     found = load_calibration(OUT)
     out = " ".join(said.out.split())
     assert said.out.startswith(f"Cutoff {found.accept_cutoff.value:.10g} on fitted_judge(")
@@ -56,8 +76,7 @@ def test_it_says_why_it_was_kept_what_it_goes_by_and_that_it_is_not_proved(calib
     assert "Proof:" not in out
 
 
-def test_a_run_decides_and_explains_with_the_file_alone(calibrate, cli, write, cache):
-    calibrate("--judge", "-o", OUT)
+def test_a_run_decides_and_explains_with_the_file_alone(judged, cli, write, cache):
     answers = write(*rows(12, seed=5), name="answers.jsonl")
     said = cli("eval", answers, "--calibration", OUT, "--format", "json", "--cache-dir", cache)
     assert said.code in (0, 1), said
@@ -73,8 +92,7 @@ def test_a_run_decides_and_explains_with_the_file_alone(calibrate, cli, write, c
     assert "calibrate FILE --judge" in alone.err
 
 
-def test_it_is_made_again_from_its_own_texts(calibrate, cli, cache):
-    calibrate("--judge", "-o", OUT)
+def test_it_is_made_again_from_its_own_texts(judged, cli, cache):
     said = cli("calibrate", "--refresh", OUT, "--cache-dir", cache)
     assert said.code == 0, said
     assert "0 of 320 labelled answers are decided otherwise now." in " ".join(said.out.split())

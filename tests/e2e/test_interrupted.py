@@ -27,6 +27,8 @@ from closecall.cli import run
 
 CASES = 1500
 SEEDS = (11, 12, 13)
+EMBEDDED = 768
+"""Cases of a run with the real model: three batches, stopped after the first."""
 
 
 def slow(home, folder, seconds=0.0, batch=512, *more):
@@ -85,7 +87,7 @@ def test_a_half_written_line_is_done_again(home):
     assert normalised(home / "cut") == normalised(home / "whole")
 
 
-def killed_run(home, count=1600, signal_number=signal.SIGKILL):
+def killed_run(home, count=EMBEDDED, signal_number=signal.SIGKILL):
     """A real run of the command line that was stopped after its first results."""
     write_unique(home / "cases.jsonl", count)
     arguments = ["-m", "closecall", "eval", "cases.jsonl", "--aef", "run", "--no-cache"]
@@ -104,7 +106,7 @@ def test_the_command_line_killed_and_resumed_elsewhere_ends_the_same(home, tmp_p
     elsewhere.mkdir()
     done = cli("eval", "--resume", home / "run", "--format", "json", cwd=elsewhere)
     assert done.returncode in {0, 1}, done.stderr
-    assert json.loads(done.stdout)["stats"]["measured"] == 1600
+    assert json.loads(done.stdout)["stats"]["measured"] == EMBEDDED
     fresh = cli("eval", "cases.jsonl", "--aef", "whole", cwd=home)
     assert fresh.returncode == done.returncode
     assert normalised(home / "run") == normalised(home / "whole")
@@ -118,7 +120,7 @@ def test_interrupted_by_hand_it_says_how_to_go_on_and_that_works(home):
     command = shlex.split(hint.partition("closecall ")[2])
     done = cli(*command, "-q", cwd=home)
     assert done.returncode in {0, 1}, done.stderr
-    assert load_run(home / "run").cases.total == 1600
+    assert load_run(home / "run").cases.total == EMBEDDED
 
 
 def test_a_hint_for_a_folder_with_blanks_can_be_typed(home, monkeypatch, capsys):

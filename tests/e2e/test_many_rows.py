@@ -15,7 +15,7 @@ from closecall.cli import run
 from closecall.errors import DatasetError
 from closecall.testing import HashEmbedder
 
-ROWS = int(os.environ.get("CLOSECALL_TEST_ROWS", "40000"))
+ROWS = int(os.environ.get("CLOSECALL_TEST_ROWS", "10000"))
 BAD = ROWS * 2 // 3
 
 BYTES_A_ROW = 700

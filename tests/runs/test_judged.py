@@ -1,5 +1,6 @@
 """A judge from labelled cases: fitted, kept, frozen in its file, used by a run, and made again."""
 
+import functools
 import json
 
 import msgspec
@@ -18,6 +19,7 @@ from closecall import (
     resume,
     save_calibration,
 )
+from closecall.calibration.head import judge as fitting
 from closecall.calibration.records import Infeasible, Reason
 from closecall.calibration.store import _digest, sealed
 from closecall.errors import (
@@ -32,11 +34,26 @@ from closecall.metrics.fitted.judge import FittedJudge
 from closecall.runs import judging
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _few_draws():
+    """The error of a gain, which is not the matter here, from 50 draws instead of 500."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "gain", functools.partial(fitting.gain, resamples=50))
+        yield
+
+
 @pytest.fixture(scope="module")
 def calibration():
     found = made()
     assert not isinstance(found, Infeasible), found
     return found
+
+
+@pytest.fixture
+def quick_by_name(monkeypatch):
+    """Runs that load the embedder of a calibration by its name get the one it was made with."""
+    for place in ("closecall.embedders.registry", "closecall.runs.asked"):
+        monkeypatch.setattr(f"{place}.load_embedder", lambda *_, **__: Quick())
 
 
 @pytest.fixture(scope="module")
@@ -115,14 +132,10 @@ def test_new_answers_are_decided_as_people_did(calibration):
     assert counts.true_accepts >= 0.6 * counts.accepts
 
 
-def test_a_run_that_was_cut_off_goes_on_with_its_judge(tmp_path):
+@pytest.mark.usefixtures("quick_by_name")
+def test_a_run_that_was_cut_off_goes_on_with_its_judge(calibration, tmp_path):
     cases = write(tmp_path / "new.jsonl", rows(40, seed=9))
-    found = calibrate(
-        write(tmp_path / "old.jsonl", rows()), embedder="minilm", goal=GOAL, judge=True,
-        cache=tmp_path / "cache",
-    )  # fmt: skip
-    assert not isinstance(found, Infeasible), found
-    save_calibration(found, tmp_path / "judge.json")
+    save_calibration(replace(calibration, embedder="minilm"), tmp_path / "judge.json")
 
     def stop(done, total):
         raise KeyboardInterrupt
@@ -136,15 +149,10 @@ def test_a_run_that_was_cut_off_goes_on_with_its_judge(tmp_path):
     assert [row.results for row in run] == [row.results for row in whole]
 
 
+@pytest.mark.usefixtures("quick_by_name")
 @pytest.mark.parametrize("held", ["judge", "score"])
-def test_a_run_whose_calibration_is_for_another_metric_now_says_that(
-    held, calibration, tmp_path, monkeypatch
-):
+def test_a_run_whose_calibration_is_for_another_metric_now_says_that(held, calibration, tmp_path):
     """Not that a judge has to be made: the one the run began with is gone."""
-    monkeypatch.setattr(
-        "closecall.embedders.registry.load_embedder", lambda *_, **__: Quick(), raising=True
-    )
-    monkeypatch.setattr("closecall.runs.asked.load_embedder", lambda *_, **__: Quick())
     score = calibrate(rows(), "token_f1", Quick(), Goal(objective="f1"), cache=False)
     first, second = (calibration, score) if held == "judge" else (score, calibration)
     place, folder = tmp_path / "cutoff.json", tmp_path / "run"

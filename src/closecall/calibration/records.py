@@ -10,6 +10,7 @@ The false-accept rate is a share of the rejects, the false-reject rate a share o
 
 from __future__ import annotations
 
+import functools
 import math
 from enum import StrEnum
 from fractions import Fraction
@@ -338,6 +339,7 @@ def _done(counts: Counts) -> str:
     )
 
 
+@functools.lru_cache(maxsize=256)
 def typed(number: float) -> Fraction:
     """Return the decimal a person typed: 0.05 is 1/20 here, not the nearest binary fraction."""
     return Fraction(repr(float(number)))

@@ -50,12 +50,7 @@ def separation(
     DataError
         A class is empty.
     """
-    if not (curve.accepts and curve.rejects):
-        raise DataError("a separation needs accepts and rejects")
-    kept, wrong = curve.true_accepts, np.diff(curve.false_accepts)
-    # Whole numbers: each reject is outscored by the accepts above it, and by half of those level.
-    twice = int(((kept[1:] + kept[:-1]) * wrong).sum())
-    auc = twice / (2 * curve.accepts * curve.rejects)
+    auc = area(curve)
     z = NormalDist().inv_cdf(1 - complement(level) / 2)
     sizes = (accepts or curve.accepts, rejects or curve.rejects)
     interval = Interval(
@@ -65,6 +60,22 @@ def separation(
         method=SCORE_INTERVAL,
     )
     return Separation(auc, interval)
+
+
+def area(curve: ErrorCurve) -> float:
+    """Return how often an accept outscores a reject, a tie counting half.
+
+    Raises
+    ------
+    DataError
+        A class is empty.
+    """
+    if not (curve.accepts and curve.rejects):
+        raise DataError("a separation needs accepts and rejects")
+    kept, wrong = curve.true_accepts, np.diff(curve.false_accepts)
+    # Whole numbers: each reject is outscored by the accepts above it, and by half of those level.
+    twice = int(((kept[1:] + kept[:-1]) * wrong).sum())
+    return twice / (2 * curve.accepts * curve.rejects)
 
 
 def _edge(auc: float, end: float, z: float, sizes: tuple[int, int]) -> float:
