@@ -4,15 +4,19 @@
     python benchmarks/gpu.py --weights FOLDER-OR-WHEEL [--seconds 420] [--json FILE]
     python benchmarks/gpu.py --quick
 
-Every row names an embedder as --embedder takes it. Three parts: parity (vectors of each against
-the same weights on the CPU in float32), throughput (texts a second by length of text and tokens
-in a batch, the median of three rounds after one that is not timed), and search (the ten nearest
-of many unit vectors by numpy, faiss on the CPU and faiss on the card, and how many of numpy's
-each finds). What is not there, fails or no longer fits into --seconds is printed as not measured,
-with the reason; nothing runs on the CPU in place of the card.
+Every row names an embedder as --embedder takes it. The parts: parity (vectors of each against the
+same weights on the CPU in float32), throughput (texts a second by length of text and tokens in a
+batch, the median of three rounds after one that is not timed), cases (whole evaluations a second
+by length), alignment (matching tokens by numpy against the card, with its copies and without),
+search (the ten nearest of many unit vectors by numpy, faiss on the CPU and faiss on the card, and
+how many of numpy's each finds), and feeding (what padding to few lengths, overlap and compile=true
+are worth, by precision, and how much of the time the card computes). What is not there, fails or
+no longer fits into --seconds is printed as not measured, with the reason; what has begun is
+finished, and compiling takes minutes a precision. Nothing runs on the CPU in place of the card.
 
-Without --weights the bundled model alone is run. Exits with 0; with 1 when vectors of a row that
-was measured are further from the CPU's than its precision allows.
+Without --weights the bundled model alone is run. --quick feeds the CPU instead, with a few texts
+and uncompiled, to see that everything runs. Exits with 0; with 1 when vectors or matches of a row
+that was measured are further from the CPU's than its precision allows.
 """
 
 from __future__ import annotations
@@ -27,16 +31,19 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import export
 import machine
 import numpy as np
 import texts as made_up
 import weights
+from gpu_alignment import alignment
+from gpu_cases import whole_cases
+from gpu_flow import feeding
+from gpu_notes import OUT_OF_TIME, Clock, MissingError, Notes, Row, tried
 
 from closecall import load_embedder
-from closecall.errors import ClosecallError
 
 LEAST_COSINE = {"fp32": 0.99999, "fp16-weights": 0.99999, "fp16": 0.9995, "bf16": 0.99}
 """The least cosine with the same weights in float32 that a precision allows."""
@@ -45,42 +52,6 @@ BATCHES = (1024, 4096, 16_384, 65_536)
 NEIGHBOURS = 10
 ROUNDS = 3
 _CARD = ("name", "driver_version", "memory.total")
-
-
-class Row(NamedTuple):
-    """An embedder by name; ``timed``: whether its speed is of interest, too."""
-
-    name: str
-    spec: str
-    timed: bool = True
-
-
-class Clock:
-    """What is left of the time that the whole run may take."""
-
-    def __init__(self, seconds: float) -> None:
-        self._until = time.perf_counter() + seconds
-
-    @property
-    def spent(self) -> bool:
-        return time.perf_counter() >= self._until
-
-    def require_some(self) -> None:
-        if self.spent:
-            raise _MissingError(_OUT_OF_TIME)
-
-
-class Notes:
-    """Why rows were not measured, each reason once, at the end."""
-
-    def __init__(self) -> None:
-        self.reasons: list[str] = []
-
-    def mark(self, reason: str) -> str:
-        """Return the number that stands for a reason."""
-        if reason not in self.reasons:
-            self.reasons.append(reason)
-        return f"[{self.reasons.index(reason) + 1}]"
 
 
 def main() -> int:
@@ -101,8 +72,13 @@ def main() -> int:
         notes = Notes()
         near = parity(rows, 40 if args.quick else 400, clock, notes)
         fast = throughput(rows, clock, notes, quick=args.quick)
-    size = 2000 if args.quick else args.vectors
-    nearest = search(size, 50 if args.quick else 1000, clock, notes)
+        whole = whole_cases(rows, clock, notes, quick=args.quick)
+        matched = alignment(clock, notes, quick=args.quick)
+        size = 2000 if args.quick else args.vectors
+        nearest = search(size, 50 if args.quick else 1000, clock, notes)
+        # Last, as compiling takes what time there is.
+        folder = weights.find(args.weights, Path(name)) if args.weights else None
+        fed = feeding(folder, clock, notes, quick=args.quick)
     for number, reason in enumerate(notes.reasons, 1):
         print(f"[{number}] not measured: {reason}")
     for what, reason in missing.items():
@@ -110,10 +86,11 @@ def main() -> int:
     if args.json:
         report = {
             "benchmark": "gpu", "machine": found, "smoke": args.quick, "parity": near,
-            "throughput": fast, "search": nearest, "not_measured": missing,
+            "throughput": fast, "feeding": fed, "cases": whole, "alignment": matched,
+            "search": nearest, "not_measured": missing,
         }  # fmt: skip
         args.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    return 1 if any(row.get("agrees") is False for row in near) else 0
+    return 1 if any(row.get("agrees") is False for row in [*near, *fed, *matched]) else 0
 
 
 def card() -> str | None:
@@ -190,7 +167,7 @@ def parity(rows: list[Row], count: int, clock: Clock, notes: Notes) -> list[dict
     for row in rows[1:]:
         entry: dict[str, Any] = {"row": row.name, "texts": len(texts)}
         results.append(entry)
-        reason = _tried(lambda row=row, entry=entry: _near(row, texts, wanted, entry), clock)
+        reason = tried(lambda row=row, entry=entry: _near(row, texts, wanted, entry), clock)
         if reason:
             entry["not_measured"] = reason
             print(f"  {row.name:22} not measured {notes.mark(reason)}")
@@ -239,11 +216,11 @@ def throughput(
                     "row": row.name, "set": name, "batch_tokens": batch,
                 }  # fmt: skip
                 results.append(entry)
-                reason = _tried(lambda a=row, b=own, c=batch, e=entry: _fast(a, b, c, e), clock)
+                reason = tried(lambda a=row, b=own, c=batch, e=entry: _fast(a, b, c, e), clock)
                 if reason:
                     entry["not_measured"] = reason
                     shown.append("-")
-                    if reason != _OUT_OF_TIME:  # it will not be there for the next either
+                    if reason != OUT_OF_TIME:  # it will not be there for the next either
                         break
                 else:
                     shown.append(f"{entry['texts_per_second']:,.0f}")
@@ -296,7 +273,7 @@ def search(size: int, asked: int, clock: Clock, notes: Notes) -> list[dict[str, 
             start = time.perf_counter()
             found = find()
             entry["seconds"] = time.perf_counter() - start
-        except _MissingError as error:
+        except MissingError as error:
             entry["not_measured"] = str(error)
             print(f"  {name:14} not measured {notes.mark(str(error))}")
             continue
@@ -311,10 +288,6 @@ def search(size: int, asked: int, clock: Clock, notes: Notes) -> list[dict[str, 
     return results
 
 
-class _MissingError(Exception):
-    """Something is not there to be measured."""
-
-
 def _exact(base: Any, queries: Any) -> Any:
     found = []
     for start in range(0, len(queries), 64):
@@ -327,27 +300,14 @@ def _faiss(base: Any, queries: Any, *, on_card: bool) -> Callable[[], Any]:
     try:
         import faiss
     except ImportError as error:
-        raise _MissingError(f"faiss cannot be imported: {error}") from error
+        raise MissingError(f"faiss cannot be imported: {error}") from error
     index = faiss.IndexFlatIP(base.shape[1])
     if on_card:
         if not hasattr(faiss, "StandardGpuResources") or not faiss.get_num_gpus():
-            raise _MissingError("this faiss has no card to run on (faiss-gpu-cu12 and a driver)")
+            raise MissingError("this faiss has no card to run on (faiss-gpu-cu12 and a driver)")
         index = faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, index)
     index.add(base)
     return lambda: index.search(queries, NEIGHBOURS)[1]
-
-
-_OUT_OF_TIME = "no time left (--seconds)"
-
-
-def _tried(measure: Callable[[], None], clock: Clock) -> str:
-    """Measure, or return why not."""
-    try:
-        clock.require_some()
-        measure()
-    except (ClosecallError, _MissingError) as error:
-        return str(error).splitlines()[0]
-    return ""
 
 
 if __name__ == "__main__":

@@ -100,6 +100,11 @@ class OnnxEmbedder(OnnxTexts):
         return self._instrument
 
     @property
+    def model(self) -> StoredModel:
+        """The model it runs."""
+        return self._model
+
+    @property
     def device(self) -> str:
         """Where the model runs, as it was asked for."""
         return self._device

@@ -95,15 +95,26 @@ class Reader:
                 f"{instrument.max_tokens}. Give a smaller overlap"
             )
 
-    def slabs(self, texts: Sequence[str], mapper: Mapper) -> Iterator[list[Reading]]:
-        """Yield the readings of all texts in order, as many at a time as memory should hold."""
+    def slabs(
+        self,
+        texts: Sequence[str],
+        mapper: Mapper,
+        most: int | None = None,
+        most_tokens: int | None = None,
+    ) -> Iterator[list[Reading]]:
+        """Yield the readings of all texts in order, as many at a time as memory should hold.
+
+        Once so many texts or tokens are there, about, they are yielded; None: ``_SLAB_TEXTS``
+        and ``_SLAB_TOKENS``.
+        """
+        most, most_tokens = most or _SLAB_TEXTS, most_tokens or _SLAB_TOKENS
         slab: list[Reading] = []
         held = 0
         for group in _groups(texts):
             for reading in self._read(group, mapper):
                 slab.append(reading)
                 held += len(reading.ids)
-            if held >= _SLAB_TOKENS or len(slab) >= _SLAB_TEXTS:
+            if held >= most_tokens or len(slab) >= most:
                 yield slab
                 slab, held = [], 0
         if slab:

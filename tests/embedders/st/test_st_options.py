@@ -38,6 +38,7 @@ def test_a_folder_with_a_question_mark_in_its_name_is_a_folder(tmp_path, monkeyp
         ("m?device=tpu", "device must be auto, cpu, mps, cuda or cuda:N, got 'tpu'"),
         ("m?device=cuda:", "device must be"),
         ("m?prompts=mine", "prompts must be one of auto, config, none"),
+        ("m?compile=yes", "compile must be true or false, got 'yes'"),
         ("m?trust_remote_code=true", "no option 'trust_remote_code'"),
     ],
 )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Sequence
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,13 +20,18 @@ from closecall.embedders.faults import (
     refuse_broken,
     refuse_too_long,
 )
-from closecall.embedders.onnx_pieces import LeftOut, PieceSheet
-from closecall.embedders.onnx_reading import Reader, Reading
+from closecall.embedders.onnx_pieces import LeftOut
+from closecall.embedders.onnx_reading import Reader
+from closecall.embedders.onnx_runtime import Ids
+from closecall.embedders.st.ahead import ahead
 from closecall.embedders.st.batches import run_batches
+from closecall.embedders.st.flow import Flight, Flow
 from closecall.embedders.st.layout import StLayout, read_st_layout
+from closecall.embedders.st.loaded import Loaded, OutOfMemory, Pending
 from closecall.embedders.st.options import StOptions
+from closecall.embedders.st.parts import Part, parts
 from closecall.embedders.st.places import Place, find_place
-from closecall.embedders.st.runtime import Loaded, OutOfMemory, load
+from closecall.embedders.st.runtime import load
 from closecall.embedders.st.weights import Identity, read_identity
 from closecall.embedders.windows import averaged, checked_policy
 from closecall.errors import MissingExtraError, ModelError, UsageError
@@ -31,10 +39,6 @@ from closecall.instrument import CHUNK, Instrument
 from closecall.records import Role, Tokens
 
 KIND = "sentence-transformers"
-
-CPU_TOKENS = 2048
-DEVICE_TOKENS = 32_768
-"""Most tokens in one pass, padding included, on the CPU and on other devices."""
 
 # Special tokens a model puts around a text, at most; what it really does is known once loaded.
 _SPECIALS = 2
@@ -44,6 +48,15 @@ _NO_PLACES = (
     "its tokenizer does not say where in a text each token stands, so there is one vector a text "
     "and none for its tokens"
 )
+
+
+class _Begun(NamedTuple):
+    """Texts whose batches have begun; ``vectors`` is whole once ``ticket`` batches have landed."""
+
+    part: Part
+    vectors: Vectors
+    faults: dict[int, str]
+    ticket: int
 
 
 class StEmbedder(Awaitable):
@@ -62,8 +75,9 @@ class StEmbedder(Awaitable):
     fewer ``dims`` are kept of a model that makes vectors of length 1, they are brought to length
     1 again.
 
-    When a device has not the memory for a batch, the batch is halved until it fits, and later
-    calls begin with what did.
+    On CUDA the next texts are tokenised on another thread, and batches are begun, while the card
+    computes. When a device has not the memory for a batch, batches are waited for one by one;
+    where that does not do, the batch is halved until it fits, and later calls begin with what did.
 
     Parameters
     ----------
@@ -77,6 +91,8 @@ class StEmbedder(Awaitable):
         Tokens neighbouring windows share; None for 32, or a quarter of a smaller window.
     threads
         Threads of torch for all that this process does with it; None leaves them as they are.
+    flow
+        How the device is fed, to measure what each part of it is worth; None for what suits it.
 
     Raises
     ------
@@ -96,6 +112,7 @@ class StEmbedder(Awaitable):
         window: str = CHUNK,
         overlap: int | None = None,
         threads: int | None = None,
+        flow: Flow | None = None,
     ) -> None:
         _require_libraries()
         if threads is not None and (isinstance(threads, bool) or threads < 1):
@@ -107,7 +124,9 @@ class StEmbedder(Awaitable):
             window, overlap, self._layout.max_tokens - _SPECIALS
         )
         self._threads = threads
-        self._budget = self._options.batch_tokens
+        self._flow = flow
+        self._flight = Flight(0)
+        self._budget = 0
         self._lock = threading.RLock()
         self._known: tuple[Instrument, Identity] | None = None
         self._loaded: Loaded | None = None
@@ -116,9 +135,9 @@ class StEmbedder(Awaitable):
     def instrument(self) -> Instrument:
         """The identity of this embedder; the first time, about 1 s a gigabyte of weights.
 
-        Device, threads and batches are no part of it: they move a vector by less than its
-        precision. The same weights in another precision, or run by another runtime, are another
-        instrument.
+        Device, threads, batches and compiling are no part of it: they move a vector by less than
+        its precision. The same weights in another precision, or run by another runtime, are
+        another instrument.
 
         Raises
         ------
@@ -232,10 +251,11 @@ class StEmbedder(Awaitable):
         with self._lock:
             if self._loaded is None:
                 _, identity = self._identified()
-                self._loaded = load(self._layout, identity, self._options, self._threads)
-                if self._budget is None:
-                    on_cpu = self._loaded.device == "cpu"
-                    self._budget = CPU_TOKENS if on_cpu else DEVICE_TOKENS
+                self._loaded = load(
+                    self._layout, identity, self._options, self._threads, self._flow
+                )
+                self._budget = self._loaded.tokens
+                self._flight = Flight(self._loaded.flow.depth)
             return self._loaded
 
     def _read(
@@ -253,25 +273,40 @@ class StEmbedder(Awaitable):
             loaded = self._ready()
             if pieces:
                 self._require_pieces(loaded)
-            left_out = LeftOut(loaded) if pieces else None
             too_long: list[int] = []
             broken: dict[int, str] = {}
+            opened: deque[_Begun] = deque()
+
+            def close() -> None:
+                part, rows, faults, ticket = opened.popleft()
+                self._flight.land(ticket)
+                own = slice(part.start, part.start + len(part.readings))
+                spans = [reading.spans for reading in part.readings]
+                vectors[own] = averaged(rows, spans, normalize=self._layout.normalize)
+                broken.update(faults)
+                if part.sheet is not None:
+                    found.extend(part.sheet.pieces())
+                    broken.update((part.start + at, r) for at, r in part.sheet.broken.items())
+
             reader = Reader(loaded, self.instrument, role, places=pieces)
-            for slab in reader.slabs(texts, map):
-                start, stop = len(tokens), len(tokens) + len(slab)
-                tokens += [reading.tokens for reading in slab]
-                too_long += [start + at for at, read in enumerate(slab) if not read.spans]
-                if too_long:
-                    continue
-                sheet = None
-                if left_out is not None:
-                    own = texts[start:stop]
-                    sheet = PieceSheet(reader, left_out, own, slab, self._layout.dims)
-                vectors[start:stop], faults = self._run(loaded, reader, slab, sheet)
-                broken |= {start + at: reason for at, reason in faults.items()}
-                if sheet is not None:
-                    found += sheet.pieces()
-                    broken |= {start + at: reason for at, reason in sheet.broken.items()}
+            left_out = LeftOut(loaded) if pieces else None
+            early = loaded.flow.ahead
+            made = parts(reader, texts, left_out, self._layout.dims, small=early)
+            with closing(ahead(made) if early else made) as read:
+                try:
+                    for part in read:
+                        tokens += [reading.tokens for reading in part.readings]
+                        too_long += part.too_long
+                        if too_long:
+                            continue
+                        opened.append(self._begin(loaded, part))
+                        # The device has the next texts before it is waited for.
+                        while len(opened) > bool(self._flight.depth):
+                            close()
+                    while opened:
+                        close()
+                finally:
+                    self._flight.drop()
         refuse_too_long(too_long, tokens, self.instrument)
         refuse_broken(broken)
         check_finite(vectors)
@@ -286,43 +321,53 @@ class StEmbedder(Awaitable):
                 f"{self._layout.width}, so there is one vector a text and none for its tokens"
             )
 
-    def _run(
-        self, loaded: Loaded, reader: Reader, slab: Sequence[Reading], sheet: PieceSheet | None
-    ) -> tuple[Vectors, dict[int, str]]:
-        """Return the vectors of readings, and what is wrong with some; fill the sheet, if any."""
-        windows = [(owner, span) for owner, read in enumerate(slab) for span in read.spans]
-        rows = [np.concatenate(reader.row(slab[owner], span)) for owner, span in windows]
+    def _begin(self, loaded: Loaded, part: Part) -> _Begun:
+        """Have all windows of some texts run; what comes of the last ones comes later."""
+        rows, sheet = part.rows, part.sheet
         found = np.zeros((len(rows), self._layout.dims), dtype=np.float32)
         filled = [at for at, row in enumerate(rows) if len(row)]
-        broken = {
-            owner: _NO_TOKENS
-            for (owner, _), row in zip(windows, rows, strict=True)
+        faults = {
+            part.start + owner: _NO_TOKENS
+            for (owner, _), row in zip(part.windows, rows, strict=True)
             if not len(row)
         }
 
         def run(batch: list[int]) -> bool:
-            batch = [filled[at] for at in batch]
+            own = [filled[at] for at in batch]
             try:
-                vectors, hidden = loaded.run([rows[at] for at in batch], hidden=sheet is not None)
+                pending = self._begun(loaded, [rows[at] for at in own], hidden=sheet is not None)
             except OutOfMemory:
                 return False
-            found[batch] = vectors
-            if sheet is not None and hidden is not None:
-                for at, states in zip(batch, hidden, strict=True):
-                    sheet.put(at, states)
+
+            def land() -> None:
+                found[own], hidden = pending.finish()
+                if sheet is not None and hidden is not None:
+                    for at, states in zip(own, hidden, strict=True):
+                        sheet.put(at, states)
+
+            self._flight.add(land)
             return True
 
-        budget = self._budget or CPU_TOKENS
-        ran = run_batches([len(rows[at]) for at in filled], budget, run)
-        self._budget = ran.budget
-        for at in ran.failed:
-            owner, _ = windows[filled[at]]
-            broken[owner] = (
+        lengths = [loaded.width(len(rows[at])) for at in filled]
+        failed, self._budget = run_batches(lengths, self._budget, run)
+        for at in failed:
+            owner, _ = part.windows[filled[at]]
+            faults[part.start + owner] = (
                 f"{loaded.device} has not the memory for {len(rows[filled[at]])} tokens at once; "
                 "a smaller max_tokens reads such texts in more windows"
             )
-        spans = [reading.spans for reading in slab]
-        return averaged(found, spans, normalize=self._layout.normalize), broken
+        return _Begun(part, found, faults, self._flight.begun)
+
+    def _begun(self, loaded: Loaded, rows: list[Ids], *, hidden: bool) -> Pending:
+        try:
+            return loaded.begin(rows, hidden=hidden)
+        except OutOfMemory:
+            if not self._flight:
+                raise
+        # What is on its way holds memory, too; from now on each batch is waited for.
+        self._flight.depth = 0
+        self._flight.land(self._flight.begun)
+        return loaded.begin(rows, hidden=hidden)
 
 
 def _require_libraries() -> None:

@@ -15,6 +15,7 @@ PRECISIONS = ("fp32", "fp16", "bf16")
 EXAMPLE = "st:models/my-model?dims=256&precision=bf16&device=cuda"
 
 _NUMBERS = ("dims", "max_tokens", "batch_tokens")
+_SWITCH = {"true": True, "false": False}
 _DEVICE = re.compile(r"auto|cpu|mps|cuda(:\d{1,3})?")
 
 
@@ -40,6 +41,10 @@ class StOptions(msgspec.Struct, frozen=True, kw_only=True):
     batch_tokens
         Most tokens in one pass, padding included; None for what suits the device. Changes speed
         and memory only.
+    compile
+        Whether torch compiles the transformer, with CUDA graphs on a card: minutes at the first
+        texts, once for each of some 30 shapes of batches, for faster passes after that. Not part
+        of the identity: a vector moves by less than its precision, which is tried out first.
 
     Raises
     ------
@@ -54,6 +59,7 @@ class StOptions(msgspec.Struct, frozen=True, kw_only=True):
     revision: str = ""
     device: str = "auto"
     batch_tokens: int | None = None
+    compile: bool = False
 
     def __post_init__(self) -> None:
         for name in _NUMBERS:
@@ -67,6 +73,8 @@ class StOptions(msgspec.Struct, frozen=True, kw_only=True):
                 raise UsageError(
                     f"{name} must be one of {', '.join(allowed)}, got {getattr(self, name)!r}"
                 )
+        if not isinstance(self.compile, bool):
+            raise UsageError(f"compile must be true or false, got {self.compile!r}")
         if not _DEVICE.fullmatch(self.device):
             raise UsageError(f"device must be auto, cpu, mps, cuda or cuda:N, got {self.device!r}")
 
@@ -88,7 +96,11 @@ def parse_spec(spec: str) -> tuple[str, StOptions]:
             f"st: needs a folder or the name of a cached model, for example {EXAMPLE}"
         )
     values: dict[str, Any] = {
-        option: whole_number(option, text) if option in _NUMBERS else text
+        option: whole_number(option, text)
+        if option in _NUMBERS
+        else _SWITCH.get(text, text)
+        if option == "compile"
+        else text
         for option, text in given.items()
     }
     return name, StOptions(**values)

@@ -8,28 +8,25 @@ from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from closecall.embedders.base import Vectors
-from closecall.embedders.onnx_runtime import Ids
+from closecall.embedders.st.compiling import compiled
+from closecall.embedders.st.flow import Flow, flow_for
 from closecall.embedders.st.layout import StLayout
+from closecall.embedders.st.loaded import Loaded, first_line, is_out_of_memory
 from closecall.embedders.st.options import StOptions
 from closecall.embedders.st.slow import SlowTokenizer
 from closecall.embedders.st.untrained import require_trained
 from closecall.embedders.st.weights import Identity, require_unchanged
-from closecall.errors import ConfigurationError, EmbeddingError, MissingExtraError, ModelError
+from closecall.errors import ConfigurationError, MissingExtraError, ModelError
+
+CPU_TOKENS = 2048
+DEVICE_TOKENS = 32_768
+"""Most tokens in one pass, padding included, on the CPU and on other devices."""
 
 _LIBRARY = "sentence_transformers."
-_NO_MEMORY = (
-    "out of memory", "not enough memory", "can't allocate memory", "invalid buffer size",
-)  # fmt: skip
 _LEAST_LIBRARY = 5
 _NAMED_DTYPE = 5
 """The major version of transformers from which the precision is called dtype."""
-
-
-class OutOfMemory(Exception):  # noqa: N818 - told to nobody but the batches
-    """The device had not the memory for a batch."""
 
 
 class _Libraries(NamedTuple):
@@ -38,102 +35,24 @@ class _Libraries(NamedTuple):
     transformers: Any
 
 
-class Loaded(NamedTuple):
-    """A model and its tokenizer; see ``onnx_reading.Tokenizing`` for what reading needs.
-
-    ``modules`` are called one after the other, the transformer first. ``pad`` fills rows up;
-    ``types``: whether the model is told of token types, which are all 0; ``places``: whether
-    the tokenizer says where in the text each token stands.
-    """
-
-    modules: tuple[Any, ...]
-    tokenizer: Any
-    before: Ids
-    after: Ids
-    unknown: int
-    cuttable: bool
-    pad: int
-    types: bool
-    places: bool
-    device: str
-    layout: StLayout
-
-    def run(self, rows: Sequence[Ids], *, hidden: bool) -> tuple[Vectors, Vectors | None]:
-        """Return the vectors of windows, and their token vectors where they are wanted.
-
-        Parameters
-        ----------
-        rows
-            int32, (s,) each, special tokens included, none empty.
-        hidden
-            Whether the last hidden states are wanted: float32, (n, s, d), d as ``dims``.
-
-        Raises
-        ------
-        OutOfMemory
-            If the device has not the memory for them.
-        EmbeddingError
-            If torch fails in another way.
-        """
-        import torch
-
-        try:
-            with torch.inference_mode():
-                features = self._features(torch, rows)
-                features = self.modules[0](features)
-                # Pooling and what follows it are computed in float32, whatever the precision.
-                states = features["token_embeddings"] = features["token_embeddings"].float()
-                for module in self.modules[1:]:
-                    features = module(features)
-                vectors = features["sentence_embedding"].float().cpu().numpy()
-                found = states[..., : self.layout.dims].cpu().numpy() if hidden else None
-        except (RuntimeError, MemoryError) as error:
-            problem = error
-        else:
-            return self._cut(vectors), found
-        # Outside of the handler, whose traceback would keep the tensors alive.
-        if not _is_out_of_memory(problem):
-            raise EmbeddingError(f"torch failed: {_first_line(problem)}") from problem
-        problem.__traceback__ = None
-        if self.device.startswith("cuda"):
-            torch.cuda.empty_cache()
-        raise OutOfMemory(_first_line(problem))
-
-    def _features(self, torch: Any, rows: Sequence[Ids]) -> dict[str, Any]:
-        longest = max(len(row) for row in rows)
-        ids = np.full((len(rows), longest), self.pad, dtype=np.int64)
-        mask = np.zeros_like(ids)
-        for at, row in enumerate(rows):
-            ids[at, : len(row)] = row
-            mask[at, : len(row)] = 1
-        features = {"input_ids": ids, "attention_mask": mask}
-        if self.types:
-            features["token_type_ids"] = np.zeros_like(ids)
-        return {name: torch.from_numpy(array).to(self.device) for name, array in features.items()}
-
-    def _cut(self, vectors: Vectors) -> Vectors:
-        """Return the first ``dims`` numbers, of length 1 again if the whole vectors had it."""
-        if vectors.shape[1] == self.layout.dims:
-            return vectors
-        cut = vectors[:, : self.layout.dims]
-        if not self.layout.normalize:
-            return cut
-        lengths = np.sqrt(np.square(cut, dtype=np.float64).sum(axis=1, keepdims=True))
-        scaled: NDArray[Any] = cut / np.where(lengths > 0, lengths, 1.0)
-        return scaled.astype(np.float32)
-
-
-def load(layout: StLayout, identity: Identity, options: StOptions, threads: int | None) -> Loaded:
+def load(
+    layout: StLayout,
+    identity: Identity,
+    options: StOptions,
+    threads: int | None,
+    flow: Flow | None = None,
+) -> Loaded:
     """Load a model; importing the libraries alone takes some seconds.
 
-    The folder is read as it was hashed: a file that changed meanwhile is refused.
+    The folder is read as it was hashed: a file that changed meanwhile is refused. ``flow`` says
+    how the device is fed, None: as suits it.
 
     Raises
     ------
     MissingExtraError
         If torch or sentence-transformers is not installed.
     ConfigurationError
-        If the device asked for is not there.
+        If the device asked for is not there, or the model cannot be compiled as was asked.
     ModelError
         If the libraries cannot load it, or make something else of it than its folder says.
     """
@@ -152,9 +71,14 @@ def load(layout: StLayout, identity: Identity, options: StOptions, threads: int 
     require_trained(
         modules[0], layout, lambda: _model(libraries, layout, options.precision, "cpu", 1)
     )
-    loaded = _joined(model, modules, layout, device)
+    flow = flow_for(device) if flow is None else flow
+    flow = flow._replace(few=flow.few or options.compile)
+    most = CPU_TOKENS if device == "cpu" else DEVICE_TOKENS
+    loaded = _joined(model, modules, layout, device)._replace(
+        flow=flow, tokens=most if options.batch_tokens is None else options.batch_tokens
+    )
     _require_shapes(torch, loaded, options.precision)
-    return loaded
+    return compiled(torch, loaded, options.precision) if options.compile else loaded
 
 
 def choose_device(torch: Any, asked: str) -> str:
@@ -216,14 +140,14 @@ def _model(libraries: _Libraries, layout: StLayout, precision: str, device: str,
                 model_kwargs={named: kinds[precision], "use_safetensors": True},
             )
     except Exception as error:  # the libraries raise whatever their parts raise
-        if _is_out_of_memory(error):
+        if is_out_of_memory(error):
             raise ConfigurationError(
                 f"{layout.folder}: {device} has not the memory to hold the model: "
-                f"{_first_line(error)}"
+                f"{first_line(error)}"
             ) from error
         raise ModelError(
             f"{layout.folder}: sentence-transformers {library.__version__} cannot load it: "
-            f"{type(error).__name__}: {_first_line(error)}"
+            f"{type(error).__name__}: {first_line(error)}"
         ) from error
     return model.eval()
 
@@ -290,6 +214,8 @@ def _joined(model: Any, modules: tuple[Any, ...], layout: StLayout, device: str)
         places=fast,
         device=device,
         layout=layout,
+        flow=Flow(),
+        tokens=CPU_TOKENS,
     )
 
 
@@ -311,17 +237,3 @@ def _require_shapes(torch: Any, loaded: Loaded, precision: str) -> None:
     names = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
     if names.get(kind) != precision:
         raise ModelError(f"{layout.folder}: asked for {precision}, but it was loaded as {kind}")
-
-
-def _is_out_of_memory(error: BaseException) -> bool:
-    text = str(error).lower()
-    return (
-        isinstance(error, MemoryError)
-        or type(error).__name__ == "OutOfMemoryError"
-        or any(words in text for words in _NO_MEMORY)
-    )
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
