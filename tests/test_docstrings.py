@@ -16,6 +16,9 @@ HOSTED = {
 }
 """Modules for a package that is not installed here."""
 
+if any(importlib.util.find_spec(name) is None for name in ("ray", "pyarrow")):
+    HOSTED.add("closecall.ray")
+
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(closecall.__path__, "closecall.")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from closecall._version import __version__
 
 if TYPE_CHECKING:
+    from closecall.bulk.merging import merge_runs
     from closecall.calibration.artefact import Calibration
     from closecall.calibration.calibrator import Calibrator
     from closecall.calibration.goals import Goal
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from closecall.runs.comparing.compare import compare_runs
     from closecall.runs.comparing.records import RunComparison
     from closecall.runs.evaluate import evaluate
+    from closecall.runs.parts.folder import PartsFolder
     from closecall.runs.record import Run
     from closecall.runs.refresh import refresh
     from closecall.runs.results import CaseResult, MetricResult
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from closecall.stress.results import StressResult
 
 _HOMES = {
+    "closecall.bulk.merging": ("merge_runs",),
     "closecall.calibration.artefact": ("Calibration",),
     "closecall.calibration.calibrator": ("Calibrator",),
     "closecall.calibration.goals": ("Goal",),
@@ -106,6 +109,7 @@ _HOMES = {
     "closecall.runs.comparing.compare": ("compare_runs",),
     "closecall.runs.comparing.records": ("RunComparison",),
     "closecall.runs.evaluate": ("evaluate",),
+    "closecall.runs.parts.folder": ("PartsFolder",),
     "closecall.runs.record": ("Run",),
     "closecall.runs.refresh": ("refresh",),
     "closecall.runs.results": ("CaseResult", "MetricResult"),
@@ -149,6 +153,7 @@ __all__ = [
     "MetricResult",
     "MetricSpec",
     "MetricSummary",
+    "PartsFolder",
     "PieceEmbedder",
     "Pieces",
     "QueryContextSimilarity",
@@ -176,6 +181,7 @@ __all__ = [
     "load_metric",
     "load_run",
     "manhattan_distance",
+    "merge_runs",
     "open_dataset",
     "open_index",
     "refresh",

@@ -9,9 +9,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from closecall.errors import UsageError
+
+PREFIX = ".closecall-"
+"""Begins the names of files that are being written."""
 
 
 @contextmanager
@@ -27,22 +30,35 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
     UsageError
         It cannot be written there.
     """
+    with _whole(path, "w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+@contextmanager
+def whole_bytes(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file of bytes, as ``whole_file`` does a text."""
+    with _whole(path, "wb") as file:
+        yield file
+
+
+@contextmanager
+def _whole(path: str | os.PathLike[str], mode: str, **text: str) -> Iterator[IO[Any]]:
     temporary = None
     try:
         # Before links are followed: a pipe of the shell's has no name that leads to it.
         if _is_stream(Path(path)):
-            with Path(path).open("w", encoding="utf-8", newline="") as file:
+            with open(path, mode, **text) as file:  # type: ignore[call-overload] # noqa: PTH123
                 yield file
             return
         target = _resolved(path)
-        mode = _mode(target)
+        permissions = _mode(target)
         target.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".closecall-")
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=PREFIX)
+        with os.fdopen(handle, mode, **text) as file:  # type: ignore[call-overload]
             yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(mode)
+        Path(temporary).chmod(permissions)
         Path(temporary).replace(target)
         temporary = None
     except OSError as error:

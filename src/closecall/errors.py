@@ -18,6 +18,7 @@
     │   ├── CalibrationFileError                         a calibration file cannot be used
     │   ├── CassetteError                                a recording cannot be read or written
     │   ├── IndexFolderError                             an index cannot be read or written
+    │   ├── StorageError                                 a place cannot be reached, or refuses
     │   └── VectorError                                  arrays that cannot be compared
     │       ├── ShapeError                               shapes do not fit
     │       ├── ZeroVectorError                          cosine of a zero vector
@@ -158,6 +159,10 @@ class CassetteError(DataError):
 
 class IndexFolderError(DataError):
     """An index folder cannot be read, was damaged, is of another version, or is being written."""
+
+
+class StorageError(DataError):
+    """A folder or object storage cannot be read or written; no secret is in the message."""
 
 
 class VectorError(DataError):

@@ -11,8 +11,8 @@ import pytest
 
 from closecall import evaluate
 from closecall.errors import RunFolderError, UsageError
-from closecall.runs import locking
 from closecall.runs.kept import chosen, find_run, remove, runs_in, why_not
+from closecall.storage import locking
 from closecall.testing import HashEmbedder
 
 PLACE = Path(".closecall/runs")

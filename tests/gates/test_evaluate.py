@@ -241,7 +241,7 @@ def test_a_folder_says_what_it_does_not_keep(tmp_path):
         assert one(found, "mean(given where tag = x) >= 1.5").asked == 4
         sliced = one(found, "mean(given where slice.product = a) >= 1.5")
         assert sliced.state is ABSENT
-        assert "keeps no metadata" in sliced.reason
+        assert "keeps not all metadata" in sliced.reason
     bare = run_of(VALUES, aef=tmp_path / "bare", content=False, **facts)
     tagged = one(bare, "mean(given where tag = x) >= 1.5")
     assert tagged.state is ABSENT

@@ -14,8 +14,8 @@ from closecall.metrics.registry import DEFAULT, load_metrics
 from closecall.records import Case
 from closecall.runs.applied import Applied
 from closecall.runs.calibrations import Given, apply, load_calibrations, with_judges
-from closecall.runs.evaluate import require_kept
 from closecall.runs.header import MetricPlan
+from closecall.runs.preparing import require_kept
 from closecall.runs.results import CaseResult
 from closecall.runs.runner import ASKED_CASES, run_cases
 

@@ -20,6 +20,7 @@ from closecall.cli.options import (
 )
 from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
+from closecall.cli.places import CASES, Place, shown
 from closecall.cli.progress import Progress
 from closecall.cli.say import say
 
@@ -52,8 +53,8 @@ Exit codes: 0 done, whatever was found, 1 more was found than a gate allows, 2 u
 
 
 @click.command("audit", epilog=EXAMPLES)
-@click.argument("file", type=click.Path(path_type=Path))
-@click.argument("file2", required=False, type=click.Path(path_type=Path))
+@click.argument("file", type=CASES)
+@click.argument("file2", required=False, type=CASES)
 @click.option(
     "--similarity",
     type=click.FloatRange(0, 1, min_open=True),
@@ -104,7 +105,7 @@ Exit codes: 0 done, whatever was found, 1 more was found than a gate allows, 2 u
 @report_option
 @cache_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no notices.")
-def command(file: Path, file2: Path | None, **options: Any) -> int:
+def command(file: Place, file2: Place | None, **options: Any) -> int:
     """Look for what is wrong with the cases of FILE, or of FILE and FILE2 together.
 
     Cases that repeat another, in other words or spellings too; labels that contradict each other;
@@ -135,7 +136,8 @@ def command(file: Path, file2: Path | None, **options: Any) -> int:
             from closecall.report.words import plural
 
             said = plural(len(found.findings), "finding")
-            say(f"closecall: {said} written to {output}; exit code {exit_code(held)}", err=True)
+            where = shown(output)
+            say(f"closecall: {said} written to {where}; exit code {exit_code(held)}", err=True)
     else:
         with may_close(sys.stdout):
             _write(found, held, form, options["show"], sys.stdout)
@@ -146,7 +148,7 @@ def _is_json(output: Path | None) -> bool:
     return output is not None and output.suffix.lower() == ".json"
 
 
-def _audit(file: Path, other: Path | None, options: dict[str, Any]) -> Audit:
+def _audit(file: Place, other: Place | None, options: dict[str, Any]) -> Audit:
     from closecall.audit.auditing import audit
     from closecall.audit.rows import FIELDS
 

@@ -15,6 +15,7 @@ from closecall.cli.calibrated import conclude
 from closecall.cli.live_options import Tape, cassette_options, opened, tape_of, told
 from closecall.cli.options import embedder_options, pairs, require_one_cache, typed_window
 from closecall.cli.outputs import require_writable
+from closecall.cli.places import CASES, Place
 from closecall.cli.progress import Progress
 from closecall.cli.say import say
 
@@ -44,7 +45,7 @@ many labels would do).
 
 
 @click.command("calibrate", epilog=EXAMPLES)
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=CASES)
 @click.option(
     "-m",
     "--metric",
@@ -57,7 +58,7 @@ many labels would do).
 @cassette_options
 @click.pass_context
 def command(
-    context: click.Context, /, file: Path | None, refresh: Path | None, **options: Any
+    context: click.Context, /, file: Place | None, refresh: Path | None, **options: Any
 ) -> int:
     """Choose the cutoff for a metric from the labelled cases of FILE, and say how wrong it is.
 
@@ -77,7 +78,7 @@ def command(
     return _calibrate(file, options, tape_of(options, f"calibrate-{file.stem}", {}))
 
 
-def _calibrate(file: Path, options: dict[str, Any], tape: Tape | None) -> int:
+def _calibrate(file: Place, options: dict[str, Any], tape: Tape | None) -> int:
     goal = goal_of(options)
     previous = _previous(options["output"], file)
     from closecall.runs.calibrate import calibrate
@@ -182,7 +183,7 @@ def _approximate_needs_groups(goal: Goal) -> Iterator[None]:
         ) from error
 
 
-def _previous(output: Path | None, file: Path | None) -> Calibration | None:
+def _previous(output: Path | None, file: Place | None) -> Calibration | None:
     """Return the calibration that stands where the new one goes, so that tries are counted.
 
     Anything else there is not replaced: it would be lost.
@@ -222,6 +223,7 @@ def _refuse_beside_refresh(context: click.Context) -> None:
         "record",
         "replay",
         "record_missing",
+        "take_over",
     }
     given = [
         parameter.opts[0]

@@ -21,6 +21,7 @@ from closecall.cli.options import (
     typed_window,
 )
 from closecall.cli.pipes import may_close
+from closecall.cli.places import CASES, Place
 from closecall.cli.progress import Progress
 from closecall.cli.say import say, say_json
 
@@ -49,7 +50,7 @@ fails, or something was not measured.
 
 
 @click.command("check-gates", epilog=EXAMPLES)
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=CASES)
 @click.option(
     "--bad",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -117,7 +118,7 @@ fails, or something was not measured.
 @print_option()
 @cache_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no notices.")
-def command(file: Path | None, bad: Path | None, **options: Any) -> int:
+def command(file: Place | None, bad: Path | None, **options: Any) -> int:
     """Feed bad answers through the metrics and fail if the gates would let them pass.
 
     The bad answers are those of --bad, and wrong ones made of the references of FILE as closecall
@@ -150,14 +151,14 @@ def _gates(rules: tuple[str, ...]) -> list[Gate]:
 
 
 def _check(
-    file: Path | None,
+    file: Place | None,
     bad: Path | None,
     gates: list[Gate],
     options: dict[str, Any],
     tape: Tape | None,
 ) -> GateCheck:
     from closecall.gates.bad_answers import check_gates
-    from closecall.runs.evaluate import DEFAULT_METRIC
+    from closecall.metrics.registry import DEFAULT as DEFAULT_METRIC
 
     families = [
         name.strip() for names in options["families"] for name in names.split(",") if name.strip()

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from closecall.cli.options import report_option
 from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
+from closecall.cli.places import reading, shown
 from closecall.cli.runs import PLACE
 from closecall.cli.say import say
+
+if TYPE_CHECKING:
+    from closecall.runs.comparing.records import RunComparison
 
 EXAMPLES = """\b
 Examples:
@@ -43,8 +47,8 @@ no finished run, 11 B lacks what A measured or nothing could be compared (with
     multiple=True,
     type=click.Choice(["cases", "cutoff", "metadata"]),
     help="A difference to allow: cases (compare those in both), cutoff (or calibration or guards: "
-    "compare values, gate no verdict), metadata (expected_facts and the like, which a run folder "
-    "does not keep, were the same). Answers may always differ; embedders, metric versions and "
+    "compare values, gate no verdict), metadata (expected_facts and the like differ, or "
+    "cannot be shown to be the same). Answers may always differ; embedders, metric versions and "
     "judges never.",
 )
 @click.option(
@@ -104,26 +108,21 @@ def command(
 ) -> int:
     """Compare two runs of the same cases: A before, B after.
 
-    A and B are run folders, or ids of runs. Both must have asked the same questions with the same
-    embedder, metrics and cutoffs; what answered may differ. B is worse where it passes fewer of
-    the same cases beyond chance, by an exact test; with few cases the answer may be that it cannot
-    be told.
+    A and B are run folders, URLs of such, or ids of runs. Both must have asked the same questions
+    with the same embedder, metrics and cutoffs; what answered may differ. B is worse where it
+    passes fewer of the same cases beyond chance, by an exact test; with few cases the answer may
+    be that it cannot be told.
     """
-    from closecall.cli.kept_run import tell_broken_seal
     from closecall.report.compared_runs.formats import format_of, save, write
     from closecall.report.compared_runs.overview import verdict
-    from closecall.runs.comparing.compare import compare_runs
-    from closecall.runs.kept import find_run
 
-    folders = find_run(a, place), find_run(b, place)
     to_file = output is not None and str(output) != "-"
-    if to_file and output is not None:
-        for folder in folders:
-            require_writable(output, [], folder)
-        form = form or format_of(output)
-    found = compare_runs(*folders, named=show, **options)
-    for folder in folders:
-        tell_broken_seal(folder)
+    with reading(a, place) as before, reading(b, place) as after:
+        if to_file and output is not None:
+            for folder in (before, after):
+                require_writable(output, [], folder)
+            form = form or format_of(output)
+        found = _compared(before, after, show, options)
     if to_file and output is not None:
         save(found, form or "table", output)
     else:
@@ -132,3 +131,21 @@ def command(
     if not quiet and (to_file or form not in {None, "table"}):
         say(f"closecall: {verdict(found)}", err=True)
     return found.exit_code
+
+
+def _compared(a: Path, b: Path, show: int, options: dict[str, Any]) -> RunComparison:
+    """Return what two folders come to; of those that were fetched it names the URLs."""
+    import msgspec
+
+    from closecall.cli.kept_run import tell_broken_seal
+    from closecall.runs.comparing.compare import compare_runs
+
+    found = compare_runs(a, b, named=show, **options)
+    for folder in (a, b):
+        tell_broken_seal(folder)
+    name = msgspec.structs.replace
+    return name(
+        found,
+        a=name(found.a, folder=shown(found.a.folder)),
+        b=name(found.b, folder=shown(found.b.folder)),
+    )

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from closecall.cli.comparing import conclude, reading, reading_options
+from closecall.cli.places import CASES, Place
 
 EXAMPLES = """\b
 Example:
@@ -23,14 +24,14 @@ Exit codes: 0 nothing speaks for A (B is better, or the labels cannot tell),
 @click.command("compare-cutoffs", epilog=EXAMPLES)
 @click.argument("a", type=click.Path(path_type=Path, dir_okay=False))
 @click.argument("b", type=click.Path(path_type=Path, dir_okay=False))
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=CASES)
 @click.option("--embedder-a", metavar="SPEC", help="Embedder of A.  [default: the one it names]")
 @click.option("--embedder-b", metavar="SPEC", help="Embedder of B.  [default: the one it names]")
 @reading_options
 def command(
     a: Path,
     b: Path,
-    file: Path,
+    file: Place,
     embedder_a: str | None,
     embedder_b: str | None,
     **options: Any,

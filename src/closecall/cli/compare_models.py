@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from closecall.cli.comparing import conclude, reading, reading_options
+from closecall.cli.places import CASES, Place
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ Exit codes: 0 nothing speaks for A (B is better, or the labels cannot tell),
 
 
 @click.command("compare-models", epilog=EXAMPLES)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=CASES)
 @click.option(
     "--embedder",
     "embedders",
@@ -79,7 +79,7 @@ Exit codes: 0 nothing speaks for A (B is better, or the labels cannot tell),
 )
 @reading_options
 def command(
-    file: Path,
+    file: Place,
     embedders: tuple[str, ...],
     metrics: tuple[str, ...],
     max_far: float,

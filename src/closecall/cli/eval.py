@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from closecall.cli.eval_options import BELONG_TO_RUN, eval_options
-from closecall.cli.gating import GateWatch, keeping, kept_gates, wanted_gates
+from closecall.cli.eval_ray import on_ray, run_on_ray
+from closecall.cli.gating import (
+    GateWatch,
+    ShardGates,
+    keeping,
+    kept_gates,
+    require_verdicts,
+    wanted_gates,
+)
+from closecall.cli.kept_run import placed
 from closecall.cli.live_options import (
     Tape,
     drop_unasked,
@@ -22,12 +31,14 @@ from closecall.cli.live_options import (
 from closecall.cli.options import cutoffs, pairs, require_one_cache, typed_window
 from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
+from closecall.cli.places import CASES, Place, Url, renamed, shown, writing
 from closecall.cli.progress import Progress
 from closecall.cli.say import say
 
 if TYPE_CHECKING:
     from closecall.cassettes import Cassette
     from closecall.runs.header import RunHeader
+    from closecall.runs.parts.folder import PartsFolder
     from closecall.runs.record import Run
 
 EXAMPLES = """\b
@@ -44,6 +55,9 @@ Examples:
   closecall eval cases.jsonl --model openai:gpt-4o-mini --budget 200_000
   closecall eval answers.jsonl --gate 'pass_rate(answer_alignment) >= 0.9'
   closecall eval --resume .closecall/runs/run-20260314T090000Z-1f2e3d4c
+  closecall eval answers.parquet --parts runs/big --shard 2/8
+  closecall eval answers.parquet --parts runs/big --engine ray --workers 8
+  closecall eval s3://bucket/answers.jsonl --aef s3://bucket/runs/r1
 
 \b
 Exit codes: 0 all measured and passed, 1 a gate failed or, without gates, a case failed its
@@ -60,13 +74,18 @@ MANY_RUNS = 50
 
 
 @click.command("eval", epilog=EXAMPLES)
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=CASES)
 @eval_options
 @click.pass_context
 def command(
-    context: click.Context, /, file: Path | None, resume: Path | None, **options: Any
+    context: click.Context, /, file: Place | None, resume: Place | None, **options: Any
 ) -> int:
-    """Score every case of FILE (JSONL, JSON, CSV, TSV or YAML) and decide each by its cutoff."""
+    """Score every case of FILE and decide each by its cutoff.
+
+    FILE is JSONL, JSON, CSV, TSV, YAML or Parquet, or a folder of Parquet files.
+
+    FILE, and wherever a run or recording is kept, may be a URL of object storage.
+    """
     if file is None and resume is None:
         raise click.UsageError("give a FILE of cases, or --resume DIR")
     if file is not None and resume is not None:
@@ -75,18 +94,48 @@ def command(
         _refuse_beside_resume(context)
     if options["aef"] and options["no_aef"]:
         raise click.UsageError("--aef and --no-aef exclude each other")
+    if options["parts"] and (options["aef"] or options["no_aef"]):
+        raise click.UsageError("--parts stands for a run folder: leave out --aef and --no-aef")
     require_one_cache(options)
     form = _format(options["form"], options["output"])
-    place = resume or options["aef"]
+    begun, take_over = resume is not None, options["take_over"]
+    parts = _parts(resume, options)
+    options["to"] = parts
+    if parts is not None:
+        local = None if isinstance(resume or options["parts"], Url) else Path(parts.place)
+        return _evaluated(file, local if begun else None, {**options, "aef": local}, form)
+    with writing(resume or options["aef"], resume=begun, take_over=take_over) as place:
+        return _evaluated(file, place if begun else None, {**options, "aef": place}, form)
+
+
+def _parts(resume: Place | None, options: dict[str, Any]) -> PartsFolder | None:
+    """Return where a run in parts goes, or lies that is gone on with; None for a run folder."""
+    where = resume or options["parts"]
+    if where is None:
+        return None
+    from closecall.runs.parts.folder import PartsFolder, is_parts_folder
+
+    if resume is not None and not is_parts_folder(str(resume)):
+        return None
+    return PartsFolder(str(where), cases=options["part_cases"])
+
+
+def _evaluated(file: Place | None, resume: Path | None, options: dict[str, Any], form: str) -> int:
+    place: Path | None = options["aef"]
     if options["output"] is not None and str(options["output"]) != "-":
         require_writable(options["output"], _inputs(file, place, options["calibration"]), place)
     surely = options["gate_mode"] == "interval"
-    before = _header(resume)
+    to: PartsFolder | None = options["to"]
+    before = _header(resume) if to is None else _header_at(to)
+    options["on_ray"] = on_ray(click.get_current_context(), options, before)
     kept = {} if before is None else before.asked
     gates = kept_gates(kept) if not options["gates"] else None
     if gates is None:
         gates = wanted_gates(options["gates"], surely=surely, found=not options["no_gates"])
+    if options["fast"]:
+        require_verdicts(gates or ())
     watch = GateWatch(gates, typed=bool(options["gates"])) if gates else None
+    later = options["shard"] is not None or (before is not None and before.shard is not None)
     scenario = options["name"] or (file or Path("default")).stem
     tape = tape_of(options, scenario, kept.get("cassette", {}))
     asked: dict[str, Any] = {
@@ -94,11 +143,18 @@ def command(
         "mode": None if tape is None else tape.mode,
         "cassette": {"scenario": scenario} if tape is None else tape.kept(),
     }
-    run = _run(file, resume, options, Asked(watch, tape, asked, before))
-    if watch is not None:
+    run = placed(
+        _run(
+            file,
+            resume,
+            options,
+            Asked(ShardGates(gates) if gates and later else watch, tape, asked, before),
+        )
+    )
+    if watch is not None and not later:
         run = watch.decided(run, lambda text: say(f"closecall: {text}", err=True))
     _report(run, form, options["output"], quiet=options["quiet"])
-    if resume is None and options["aef"] is None and not options["quiet"]:
+    if resume is None and options["aef"] is None and to is None and not options["quiet"]:
         _say_how_many(run)
     return run.exit_code
 
@@ -112,8 +168,8 @@ def _format(form: str | None, output: Path | None) -> str:
 
 
 def _inputs(
-    file: Path | None, place: Path | None, calibrations: Iterable[Path]
-) -> Iterator[tuple[Path, str]]:
+    file: Place | None, place: Path | None, calibrations: Iterable[Path]
+) -> Iterator[tuple[Place, str]]:
     """Yield the files given, and those the run in ``place`` was begun with."""
     cases, calibration = "the file of cases", "the calibration"
     if file is not None:
@@ -141,7 +197,7 @@ class Asked(NamedTuple):
     ``before`` is the header of the run that is gone on with.
     """
 
-    watch: GateWatch | None
+    watch: GateWatch | ShardGates | None
     tape: Tape | None
     kept: dict[str, Any]
     before: RunHeader | None
@@ -158,7 +214,17 @@ def _header(resume: Path | None) -> RunHeader | None:
         return None  # said when the run is opened
 
 
-def _run(file: Path | None, resume: Path | None, options: dict[str, Any], asked: Asked) -> Run:
+def _header_at(to: PartsFolder) -> RunHeader | None:
+    """Return the header of a run in parts; None where there is none yet."""
+    from closecall.errors import ClosecallError
+
+    try:
+        return to.header()
+    except ClosecallError:
+        return None  # said when the run is opened
+
+
+def _run(file: Place | None, resume: Path | None, options: dict[str, Any], asked: Asked) -> Run:
     from closecall.errors import (
         BudgetError,
         ConfigurationError,
@@ -169,12 +235,13 @@ def _run(file: Path | None, resume: Path | None, options: dict[str, Any], asked:
     from closecall.runs.price_file import find_prices
 
     place: Path | None = resume or options["aef"]
+    to: PartsFolder | None = options["to"]
     common: dict[str, Any] = {
         "threads": options["threads"],
         "budget": options["budget"],
         "prices": find_prices(),
         "cache": options["cache_dir"] or not options["no_cache"],
-        "on_notice": lambda text: say(f"closecall: {text}", err=True),
+        "on_notice": lambda text: say(f"closecall: {renamed(text)}", err=True),
     }
     plan, judges = subject_plan(options), list(options["judges"]) or None
     repeats = repeats_of(options)
@@ -187,14 +254,19 @@ def _run(file: Path | None, resume: Path | None, options: dict[str, Any], asked:
     ):
         common |= {"progress": progress, "cassette": cassette, "watch": asked.watch}
         run_id = runs.new_run_id()
-        if place is None and not options["no_aef"]:
+        if place is None and to is None and not options["no_aef"]:
             place = _default_place(run_id)
         written, begun = _written(place), _is_run(place)
         try:
-            if resume is not None:
+            if options["on_ray"] and to is not None:
+                cases = None if file is None else str(file)
+                told_to = {name: common[name] for name in ("progress", "on_notice")}
+                gates = kept_gates(asked.kept) or ()
+                return run_on_ray(cases, to.place, options, gates, asked.kept, **told_to)
+            if file is None:
                 from closecall.runs.resuming import resume as go_on
 
-                run = go_on(resume, **common)
+                run = go_on(to or str(place), **common)
                 _say_recorded(cassette, asked.tape, 0, quiet=options["quiet"])
                 return run
             run = runs.evaluate(
@@ -206,6 +278,7 @@ def _run(file: Path | None, resume: Path | None, options: dict[str, Any], asked:
                 uncalibrated=options["uncalibrated"],
                 guards=options["guards"],
                 cascade=options["cascade"],
+                fast=options["fast"],
                 labelled=str(options["labels"] or "") or bool(options["calibration"]) or None,
                 judge=judges,
                 answers=plan,
@@ -217,25 +290,26 @@ def _run(file: Path | None, resume: Path | None, options: dict[str, Any], asked:
                 subject=options["subject"],
                 subject_version=options["subject_version"],
                 content=not options["no_content"],
-                aef=place,
+                aef=to or place,
+                shard=options["shard"],
                 run_id=run_id,
                 asked=asked.kept,
                 **common,
             )
         except KeyboardInterrupt:
             progress.stop()
-            _say_how_to_go_on(place)
+            _say_how_to_go_on(to or place)
             raise
         except BudgetError:
             progress.stop()
             _say_recorded(cassette, asked.tape, 0, quiet=options["quiet"])
-            _say_how_to_go_on(place, " --budget MORE")
+            _say_how_to_go_on(to or place, " --budget MORE")
             raise
         except (ConfigurationError, ReplayMissError, RunFolderError) as error:
             progress.stop()
             missed = isinstance(error, ReplayMissError) and _is_run(place) and not begun
             if missed or _written(place) > written:
-                _say_how_to_go_on(place)
+                _say_how_to_go_on(to or place)
             raise
         recording = cassette is not None and asked.tape is not None and asked.tape.mode == "record"
         dropped = drop_unasked(cassette, run) if cassette is not None and recording else 0
@@ -258,21 +332,28 @@ def _is_run(place: Path | None) -> bool:
 
 
 def _written(place: Path | None) -> int:
-    """Return the bytes of results in a run folder, 0 where there is none."""
+    """Return the bytes of results in a run folder, or its parts; 0 where there are none."""
     from closecall.runs.files import RESULTS
 
-    try:
-        return 0 if place is None else (place / RESULTS).stat().st_size
-    except OSError:
+    if place is None:
         return 0
+    try:
+        return (place / RESULTS).stat().st_size
+    except OSError:
+        return len(list((place / "parts").glob("part-*")))
 
 
-def _say_how_to_go_on(place: Path | None, more: str = "") -> None:
+def _say_how_to_go_on(place: Path | PartsFolder | None, more: str = "") -> None:
     from closecall.runs import files
     from closecall.runs.claim import quoted
 
-    if place is not None and files.exists(place, files.RUN):
-        say(f"\nGo on with: closecall eval --resume {quoted(place)}{more}", err=True)
+    if isinstance(place, Path):
+        there, where = files.exists(place, files.RUN), shown(place)
+    else:
+        there = place is not None and _header_at(place) is not None
+        where = "" if place is None else place.place
+    if there:
+        say(f"\nGo on with: closecall eval --resume {quoted(where)}{more}", err=True)
 
 
 def _say_how_many(run: Run) -> None:
@@ -337,5 +418,5 @@ def _report(run: Run, form: str, output: Path | None, *, quiet: bool) -> None:
         seen = overview(run, worst=0)
         for line in (*seen.reading, *seen.notes, seen.verdict):
             say(f"closecall: {line}", err=True)
-    if run.folder is not None:
-        say(f"closecall: run folder {run.folder}", err=True)
+    if run.place is not None:
+        say(f"closecall: run folder {run.place}", err=True)

@@ -16,6 +16,7 @@ from closecall.cli.options import (
     guards_option,
     report_option,
 )
+from closecall.cli.places import FOLDER, LocalType
 
 if TYPE_CHECKING:
     from closecall.runs.budget import Budget
@@ -31,6 +32,7 @@ BELONG_TO_RUN = frozenset(
         "labels",
         "guards",
         "cascade",
+        "fast",
         "judges",
         "endpoint",
         "model",
@@ -46,6 +48,10 @@ BELONG_TO_RUN = frozenset(
         "on_bad_row",
         "aef",
         "no_aef",
+        "parts",
+        "part_cases",
+        "shard",
+        "engine",
         "name",
         "subject",
         "subject_version",
@@ -68,6 +74,14 @@ def _budget(_: click.Context, __: click.Parameter, value: str | None) -> Budget 
     from closecall.runs.budget import read_budget
 
     return read_budget(value)
+
+
+def _shard(_: click.Context, __: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    from closecall.runs.shards import read_shard
+
+    return read_shard(value)
 
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
@@ -104,7 +118,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option(
         "--labels",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=LocalType("name a file of this machine", dir_okay=False),
         metavar="FILE",
         help="Show the nearest accepted and rejected answers of FILE beside each unsure one; they "
         "decide nothing.  [default: the labels in --calibration]",
@@ -114,6 +128,12 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         is_flag=True,
         help="The calibrations decide one after another, in the order given, the cheap one first: "
         "what one leaves unsure between its two cutoffs, or a guard holds back, moves on.",
+    ),
+    click.option(
+        "--fast",
+        is_flag=True,
+        help="Scores in 8 bits, and in float32 again for cases near a cutoff, so that verdicts "
+        "stay. For the bundled model on a processor with VNNI; see docs/fast.md.",
     ),
     guards_option,
     live_options,
@@ -163,14 +183,56 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     report_option,
     click.option(
         "--aef",
-        type=click.Path(path_type=Path, file_okay=False),
+        type=FOLDER,
         metavar="DIR",
-        help="Run folder.  [default: a new one under .closecall/runs/]",
+        help="Run folder, or URL of object storage.  [default: a new one under .closecall/runs/]",
     ),
     click.option("--no-aef", is_flag=True, help="Write no run folder; the run cannot be resumed."),
     click.option(
+        "--parts",
+        type=FOLDER,
+        metavar="DIR",
+        help="Write the run in parts instead of a run folder: Parquet files, for any number of "
+        "cases, in DIR or at a URL (pip install 'closecall[parquet]').",
+    ),
+    click.option(
+        "--part-cases",
+        type=click.IntRange(1, 1_000_000),
+        default=4096,
+        show_default=True,
+        metavar="N",
+        help="Cases of a part. A run that is killed goes on after its last part.",
+    ),
+    click.option(
+        "--shard",
+        callback=_shard,
+        metavar="I/N",
+        help="Score only part I of N of the cases; closecall runs merge makes one run of all N, "
+        "and decides the gates.",
+    ),
+    click.option(
+        "--engine",
+        type=click.Choice(["local", "ray"]),
+        default="local",
+        show_default=True,
+        help="ray: workers of a Ray cluster measure the cases and write --parts DIR, with the "
+        "numbers of one process (pip install 'closecall[ray]').",
+    ),
+    click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Workers of --engine ray.  [default: one a core of the cluster]",
+    ),
+    click.option(
+        "--ray-address",
+        metavar="ADDR",
+        help="auto or HOST:PORT of a Ray cluster that is there.  [default: a Ray on this machine, "
+        "on 127.0.0.1 only, for this run]",
+    ),
+    click.option(
         "--resume",
-        type=click.Path(path_type=Path, file_okay=False),
+        type=FOLDER,
         metavar="DIR",
         help="Go on with a run that was cut off; its folder says everything else.",
     ),

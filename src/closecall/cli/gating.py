@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from closecall.gates.deciding import DecidingGates
+    from closecall.gates.deciding import DecidingGates, LaterGates
     from closecall.runs.gate_rule import Gate
     from closecall.runs.header import RunHeader
     from closecall.runs.record import Run
@@ -39,6 +39,21 @@ def kept_gates(kept: Mapping[str, Any]) -> list[Gate] | None:
     ]
 
 
+def require_verdicts(gates: Sequence[Gate]) -> None:
+    """Refuse gates on scores beside scores in 8 bits; those on verdicts stay what they are."""
+    from closecall.errors import UsageError
+
+    on_scores = [one.rule for one in gates if one.kind in _ON_SCORES or one.test is not None]
+    if on_scores:
+        raise UsageError(
+            "--fast keeps verdicts and not every score, so it goes with gates on verdicts such as "
+            f"pass_rate, not with {on_scores[0]!r}"
+        )
+
+
+_ON_SCORES = frozenset({"mean", "quantile", "extreme"})
+
+
 def keeping(gates: Sequence[Gate]) -> list[dict[str, Any]]:
     """Return gates as a run's header keeps them."""
     return [{"rule": one.rule, "name": one.name} for one in gates]
@@ -54,6 +69,19 @@ def _gate(rule: str, *, surely: bool) -> Gate:
         except UsageError:
             pass  # a count has no interval; whatever else is wrong is said below
     return parse_gate(rule, place="--gate")
+
+
+class ShardGates:
+    """Gates of a shard: held against its header, and decided when the shards are merged."""
+
+    def __init__(self, gates: Sequence[Gate]) -> None:
+        self._gates = gates
+
+    def __call__(self, header: RunHeader) -> LaterGates:
+        """Begin with a shard; a gate that does not fit it is refused before the first case."""
+        from closecall.gates.deciding import LaterGates
+
+        return LaterGates(self._gates, header)
 
 
 class GateWatch:
@@ -90,7 +118,7 @@ class GateWatch:
             return run
         if run.gates_code is not None and on_notice is not None:
             on_notice(
-                f"{run.folder}: the gates typed now decide this report alone; the folder keeps "
+                f"{run.place}: the gates typed now decide this report alone; the folder keeps "
                 "the decision it was closed with"
             )
         from closecall.gates.evaluate import evaluate_gates, gates_exit

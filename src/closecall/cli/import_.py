@@ -22,6 +22,7 @@ Examples:
   closecall import results.json -o answers.jsonl
   closecall import goldens.csv --from deepeval -o cases.jsonl
   closecall import train.parquet --map reference=answers.text -o cases.jsonl
+  closecall import answers.jsonl --from huggingface -o answers.parquet
 
 \b
 What is read:
@@ -53,7 +54,7 @@ Exit codes: 0 imported, 2 usage, 3 pyarrow is missing, 4 input data.
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE.jsonl",
-    help="Write the cases there.  [default: standard output]",
+    help="Write the cases there, or as Parquet to FILE.parquet.  [default: standard output]",
 )
 @click.option(
     "--map",
@@ -95,16 +96,23 @@ def command(
         mapping=pairs(mapping, "--map", "FIELD=COLUMN"),
         on_bad_row="skip" if on_bad_row == "skip" else "fail",
     )
+    notes: list[str] = []
     if output is None:
         lines = [case_line(case) for case in found]  # all or none
         for line in lines:
             say_json(json.loads(line), indent=None)
+    elif output.suffix.lower() == ".parquet":
+        from closecall.importing.parquet import write_parquet
+
+        notes = write_parquet(found, output)
     else:
         with whole_file(output) as written:
             for case in found:
                 written.write(f"{case_line(case)}\n")
     if not quiet:
         _tell(found, output)
+        for note in notes:
+            say(f"  {note}", err=True)
     return 0
 
 

@@ -164,7 +164,7 @@ def _listed(path: Path | None) -> Iterator[str]:
     default=0.95,
     show_default=True,
     metavar="GOAL",
-    help="For auto: the share of the true nearest to find.",
+    help="For auto, and ivf and ivfpq without nprobe: the share of the true nearest to find.",
 )
 @click.option("--memory", type=size, metavar="SIZE", help="For auto: what a search may keep.")
 @click.option("--seed", type=click.IntRange(min=0), help="[default: that of the index]")

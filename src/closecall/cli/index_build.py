@@ -68,7 +68,7 @@ interrupted.
     default=0.95,
     show_default=True,
     metavar="GOAL",
-    help="For auto: the share of the true nearest to find.",
+    help="For auto, and ivf and ivfpq without nprobe: the share of the true nearest to find.",
 )
 @click.option(
     "--memory",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from closecall.cli.places import shown
 from closecall.cli.say import say
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 def finished_run(folder: Path, *, counts: bool = True) -> Run:
     """Return the run in a folder that was closed; say so where it was changed after sealing.
+
+    Of a folder that was fetched the run says its URL.
 
     Raises
     ------
@@ -30,20 +33,28 @@ def finished_run(folder: Path, *, counts: bool = True) -> Run:
         )
     run = load_run(folder, counts=counts)
     tell_broken_seal(folder)
-    return run
+    return placed(run)
+
+
+def placed(run: Run) -> Run:
+    """Return a run that says where its folder lies: at a URL, if it was fetched from there."""
+    from dataclasses import replace
+
+    where = None if run.folder is None else shown(run.folder)
+    return run if where in {None, str(run.folder)} else replace(run, url=where)
 
 
 def tell_broken_seal(folder: Path) -> None:
     """Say on standard error that a folder was changed; what it holds is shown all the same."""
     from closecall.runs.claim import quoted
     from closecall.runs.reader import open_run
-    from closecall.runs.verify import seal_problems
 
-    problems = seal_problems(open_run(folder))
+    problems = open_run(folder).seal_problems()
     if problems:
-        say(f"closecall: caution: {problems[0]}", err=True)
+        told = problems[0].replace(str(folder), shown(folder))
+        say(f"closecall: caution: {told}", err=True)
         say(
             "closecall: what follows may not be what was measured; all that differs: "
-            f"closecall verify {quoted(folder)}",
+            f"closecall verify {quoted(shown(folder))}",
             err=True,
         )

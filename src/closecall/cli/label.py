@@ -12,6 +12,7 @@ import click
 
 from closecall.cli.label_out import Table, events_of_others, export, goal_of, say_status
 from closecall.cli.options import case_options, group_option, pairs, print_option
+from closecall.cli.places import LocalType
 from closecall.cli.say import say
 
 if TYPE_CHECKING:
@@ -42,10 +43,11 @@ Exit codes: 0 done or left, 2 usage (also a journal that is in use or cannot be 
 """
 
 MOST_NAME = 80
+LABELLED = LocalType("labels are kept beside the file; fetch it, and label the copy")
 
 
 @click.command("label", epilog=EXAMPLES)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=LABELLED)
 @click.option(
     "-o",
     "--journal",

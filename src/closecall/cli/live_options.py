@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 import click
 
 from closecall.cli.cache import age
+from closecall.cli.places import FOLDER, shown, stands_for, url_of
+from closecall.cli.say import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +49,6 @@ def judge_options(function: F) -> F:
     return function
 
 
-_FOLDER = click.Path(path_type=Path, file_okay=False)
 _JUDGE = (
     click.option(
         "--judge-model",
@@ -101,21 +102,27 @@ _ANSWERS = (
 _CASSETTE = (
     click.option(
         "--record",
-        type=_FOLDER,
+        type=FOLDER,
         metavar="DIR",
-        help="Record everything that leaves this machine in DIR.",
+        help="Record everything that leaves this machine in DIR, or at a URL of object storage.",
     ),
     click.option(
         "--replay",
-        type=_FOLDER,
+        type=FOLDER,
         metavar="DIR",
         help="Take it all from the recordings in DIR and ask nobody; exit 5 if one is missing.",
     ),
     click.option(
         "--record-missing",
-        type=_FOLDER,
+        type=FOLDER,
         metavar="DIR",
         help="Take what is recorded in DIR, and ask for and record the rest.",
+    ),
+    click.option(
+        "--take-over",
+        is_flag=True,
+        help="Go on with a recording or run at a URL that another process began there, which must "
+        "have died.",
     ),
     click.option(
         "--ttl",
@@ -219,15 +226,37 @@ def opened(tape: Tape | None, since: str | None = None) -> Iterator[Cassette | N
         return
     from closecall.cassettes import open_cassette
 
-    with open_cassette(
-        Path(tape.folder),
-        tape.mode,
-        scenario=tape.scenario,
-        floats=tape.floats,
-        ttl=None if tape.ttl_days is None else tape.ttl_days * DAY,
-        since=_moment(since),
-    ) as cassette:
+    with (
+        _folder(tape) as folder,
+        open_cassette(
+            folder,
+            tape.mode,
+            scenario=tape.scenario,
+            floats=tape.floats,
+            ttl=None if tape.ttl_days is None else tape.ttl_days * DAY,
+            since=_moment(since),
+        ) as cassette,
+    ):
         yield cassette
+
+
+@contextmanager
+def _folder(tape: Tape) -> Iterator[Path]:
+    """Give the folder of a cassette: its own, or what stands for a URL."""
+    url = url_of(tape.folder)
+    if url is None:
+        yield Path(tape.folder)
+        return
+    from closecall.cassettes.afar import cassette_at
+
+    take_over = bool(click.get_current_context().params.get("take_over"))
+
+    def tell(text: str) -> None:
+        say(f"closecall: {text}", err=True)
+
+    with cassette_at(url, tape.mode, tape.scenario, take_over=take_over, on_notice=tell) as folder:
+        stands_for(folder, url)
+        yield folder
 
 
 def _moment(time: str | None) -> dt.datetime | None:
@@ -251,7 +280,7 @@ def told(cassette: Cassette, *, replay: bool, dropped: int = 0) -> str:
     """Return what became of the requests, in words."""
     counts = cassette.counts
     if replay and not counts.replayed:
-        return f"{cassette.path}: nothing was replayed; nothing in this run leaves the machine"
+        return f"{_where(cassette)}: nothing was replayed; nothing in this run leaves the machine"
     parts = [
         (counts.replayed, "replayed"),
         (counts.recorded, "recorded"),
@@ -260,4 +289,11 @@ def told(cassette: Cassette, *, replay: bool, dropped: int = 0) -> str:
     said = ", ".join(f"{count:,} {word}" for count, word in parts if count)
     if dropped:
         said += f"; {dropped:,} that nothing asked for any more were dropped"
-    return f"{cassette.path}: {said or 'nothing to record'}"
+    return f"{_where(cassette)}: {said or 'nothing to record'}"
+
+
+def _where(cassette: Cassette) -> str:
+    """Return the file of a cassette, as a person knows it."""
+    folder, name = cassette.path.parent, cassette.path.name
+    known = shown(folder)
+    return str(cassette.path) if known == str(folder) else f"{known}/{name}"

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from closecall.cli.places import OUTPUT
+
 WINDOWS = ("chunk", "truncate", "error")
 ROLES = ("query", "document", "text")
 """Spelt out here too, because ``--help`` is to load neither records nor instruments."""
@@ -28,7 +30,9 @@ def _go_offline(context: click.Context, _: click.Parameter, wanted: bool) -> Non
 
     before = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = "1"
-    context.with_resource(sealed("--offline forbids the network"))
+    # The outermost context is closed even where a later argument is refused.
+    outermost = context.find_root()
+    outermost.with_resource(sealed("--offline forbids the network"))
 
     def restore() -> None:
         if before is None:
@@ -36,7 +40,7 @@ def _go_offline(context: click.Context, _: click.Parameter, wanted: bool) -> Non
         else:
             os.environ[VARIABLE] = before
 
-    context.call_on_close(restore)
+    outermost.call_on_close(restore)
 
 
 def offline_option(function: F) -> F:
@@ -154,8 +158,8 @@ def report_option(function: F) -> F:
     return click.option(
         "-o",
         "--output",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="Write the report to this file.",
+        type=OUTPUT,
+        help="Write the report to this file, or URL of object storage.",
     )(function)
 
 

@@ -6,11 +6,12 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from closecall.cli.places import Place, shown
 from closecall.errors import UsageError
 
 
 def require_writable(
-    output: Path, inputs: Iterable[tuple[Path, str]], place: Path | None = None
+    output: Path, inputs: Iterable[tuple[Place, str]], place: Path | None = None
 ) -> None:
     """Refuse an output that cannot be written or would replace something of worth.
 
@@ -32,7 +33,14 @@ def require_writable(
         if output.exists() and not output.is_file():
             return
         for path, what in inputs:
-            if path.exists() and output.exists() and output.samefile(path):
+            if shown(output) == str(path):
+                raise UsageError(f"-o {path}: that is {what}; it would be lost")
+            if (
+                isinstance(path, Path)
+                and path.exists()
+                and output.exists()
+                and output.samefile(path)
+            ):
                 raise UsageError(f"-o {output}: that is {what}; it would be lost")
         inside = _run_folder_around(output.resolve(), place)
         if inside is not None:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from closecall.cli.options import HELP_NAMES, WINDOWS, pairs
+from closecall.cli.places import CASES, Place
 from closecall.cli.progress import Progress
 from closecall.cli.say import say, say_json
 
@@ -31,7 +32,7 @@ NOTHING_COMPARED = 11
 @click.command("parity", epilog=EXAMPLES, context_settings=HELP_NAMES)
 @click.argument("a")
 @click.argument("b")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=CASES)
 @click.option(
     "-m",
     "--metric",
@@ -61,7 +62,7 @@ NOTHING_COMPARED = 11
 @click.option("--threads", type=click.IntRange(min=1), help="Runs side by side.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def command(a: str, b: str, file: Path, **options: Any) -> int:
+def command(a: str, b: str, file: Place, **options: Any) -> int:
     """Compare two embedders, A and B, of the same weights on the cases of FILE.
 
     Says how far their vectors and scores are apart and, where there is a cutoff, how many

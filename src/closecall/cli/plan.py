@@ -15,6 +15,7 @@ from closecall.cli.options import (
     pairs,
     print_option,
 )
+from closecall.cli.places import LocalType
 from closecall.cli.progress import Progress
 from closecall.cli.say import say, say_json
 
@@ -71,8 +72,11 @@ OF_FILE = (
 OF_IMPROVE = ("cutoff", "metric", "embedder", "window", "threads")
 
 
+COUNTED = LocalType("what to label is labelled beside the file; fetch it first")
+
+
 @click.command("plan", epilog=EXAMPLES)
-@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.argument("file", required=False, type=COUNTED)
 @click.option(
     "--max-far",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import click
 
 from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
+from closecall.cli.places import OUTPUT, reading, shown
 from closecall.cli.runs import PLACE
 from closecall.cli.say import say
 
@@ -55,8 +57,9 @@ Exit codes: 0 the report was written, whatever the runs came to; 2 usage;
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the report to this file.  [default: the standard output]",
+    type=OUTPUT,
+    help="Write the report to this file, or URL of object storage.  [default: the standard "
+    "output]",
 )
 def command(
     runs: tuple[str, ...],
@@ -65,16 +68,14 @@ def command(
     form: str | None,
     output: Path | None,
 ) -> int:
-    """Report on each RUN again, a run folder or the beginning of an id.
+    """Report on each RUN again: a run folder, its URL, or the beginning of an id.
 
     Everything comes from the folders; nothing is measured anew. The HTML page is one file that
     needs no network and opens from disk: what was asked and what came of it, and every case with
     its texts. Of several runs it shows how they went over time, and of two what changed between
     them; the cases are those of the run that began last. The other formats take one run.
     """
-    from closecall.cli.kept_run import finished_run
-    from closecall.report.formats import format_of, save, write
-    from closecall.runs.kept import find_run
+    from closecall.report.formats import format_of
 
     to_file = output is not None and str(output) != "-"
     form = form or (format_of(output) if to_file and output is not None else "html")
@@ -85,21 +86,35 @@ def command(
         )
     if two and form != "html":
         raise click.UsageError(f"--compare is of the HTML page, and --format {form} has none")
-    folders = [find_run(run, place) for run in runs]
-    places = None if two is None else _places([find_run(run, place) for run in two], folders)
-    if to_file and output is not None:
-        for folder in folders:
-            require_writable(output, [], folder)
+    with ExitStack() as fetched:
+        known: dict[str, Path] = {}
+        for run in (*runs, *(two or ())):
+            if run not in known:
+                known[run] = fetched.enter_context(reading(run, place))
+        folders = [known[run] for run in runs]
+        if to_file and output is not None:
+            for folder in folders:
+                require_writable(output, [], folder)
+        places = None if two is None else _places([known[run] for run in two], folders)
+        _report(folders, places, form, output if to_file else None)
+    return 0
+
+
+def _report(
+    folders: list[Path], places: tuple[int, int] | None, form: str, output: Path | None
+) -> None:
+    from closecall.cli.kept_run import finished_run
+    from closecall.report.formats import save, write
+
     loaded = [finished_run(folder) for folder in folders]
     if form == "html":
         pair = None if places is None else (loaded[places[0]], loaded[places[1]])
-        _html(loaded, pair, output if to_file else None)
-    elif to_file and output is not None:
+        _html(loaded, pair, output)
+    elif output is not None:
         save(loaded[0], form, output)
     else:
         with may_close(sys.stdout):
             write(loaded[0], form, sys.stdout)
-    return 0
 
 
 def _places(two: list[Path], folders: list[Path]) -> tuple[int, int]:
@@ -107,7 +122,7 @@ def _places(two: list[Path], folders: list[Path]) -> tuple[int, int]:
     known = [folder.resolve() for folder in folders]
     for one in two:
         if one.resolve() not in known:
-            raise click.UsageError(f"--compare {one}: compare two of the RUNs given")
+            raise click.UsageError(f"--compare {shown(one)}: compare two of the RUNs given")
     a, b = (known.index(one.resolve()) for one in two)
     if a == b:
         raise click.UsageError(f"--compare {two[0]} {two[1]}: these are one and the same run")
@@ -126,7 +141,7 @@ def _html(runs: list[Run], two: tuple[Run, Run] | None, output: Path | None) -> 
         write_runs(runs, out, compare=two)
     size = output.stat().st_size if output.is_file() else 0
     if size:
-        say(f"closecall: written to {output}, {_size(size)}", err=True)
+        say(f"closecall: written to {shown(output)}, {_size(size)}", err=True)
 
 
 def _size(count: int) -> str:

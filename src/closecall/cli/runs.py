@@ -11,6 +11,8 @@ import click
 from closecall.cli.options import HELP_NAMES, report_option
 from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
+from closecall.cli.places import FOLDER, Place, Url, reading, shown
+from closecall.cli.runs_merge import merge
 from closecall.cli.say import say, say_json
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ EXAMPLES = """\b
 Examples:
   closecall runs list
   closecall runs show run-20260314T090000Z-1f2e3d4c
+  closecall runs merge shards/1 shards/2 -o whole
   closecall runs prune --keep 20
 """
 
@@ -36,22 +39,30 @@ def example(line: str) -> str:
 
 @click.group("runs", context_settings=HELP_NAMES, epilog=EXAMPLES)
 def command() -> None:
-    """List the runs kept, show one, remove old ones."""
+    """List the runs kept, show one, merge shards, remove old ones."""
+
+
+command.add_command(merge)
 
 
 @command.command("list", epilog=example("closecall runs list --json"))
-@click.argument("place", metavar="[DIR]", type=click.Path(path_type=Path), default=PLACE)
+@click.argument("place", metavar="[DIR]", type=FOLDER, default=PLACE)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-def list_(place: Path, as_json: bool) -> None:
+def list_(place: Place, as_json: bool) -> None:
     """List the runs in DIR, the newest first.
 
-    DIR is .closecall/runs unless another is named. The exit code shown is the one the run ended
-    with: by its gates where it had any, else by its cases (0 all passed, 1 a case failed, 11
-    something was not measured).
+    DIR is .closecall/runs unless another, or a URL, is named. The exit code shown is the one the
+    run ended with: by its gates where it had any, else by its cases (0 all passed, 1 a case
+    failed, 11 something was not measured).
     """
     from closecall.runs.kept import runs_in
 
-    found = runs_in(place)
+    if isinstance(place, Url):
+        from closecall.runs.afar import runs_at
+
+        found = runs_at(place)
+    else:
+        found = runs_in(place)
     with may_close(sys.stdout):
         if as_json:
             import msgspec
@@ -81,23 +92,27 @@ def list_(place: Path, as_json: bool) -> None:
 )
 @report_option
 def show(run: str, place: Path, form: str | None, output: Path | None) -> None:
-    """Report on RUN again: a run folder, or an id, which may be cut short.
+    """Report on RUN again: a run folder, its URL, or an id, which may be cut short.
 
     Everything comes from the folder; nothing is measured anew. A run that was cut off is reported
     as far as it came.
     """
+    with reading(run, place) as folder:
+        _show(folder, form, output)
+
+
+def _show(folder: Path, form: str | None, output: Path | None) -> None:
+    from closecall.cli.kept_run import placed
     from closecall.report.formats import format_of, save, write
-    from closecall.runs.kept import find_run
     from closecall.runs.stored import load_run
 
-    folder = find_run(run, place)
     to_file = output is not None and str(output) != "-"
     if to_file and output is not None:
         require_writable(output, [], folder)
         form = form or format_of(output)
-    found = load_run(folder)
+    found = placed(load_run(folder))
     if found.header.ended_at is None:
-        say(f"closecall: {folder} is not closed; this is as far as it came", err=True)
+        say(f"closecall: {shown(folder)} is not closed; this is as far as it came", err=True)
     if to_file and output is not None:
         save(found, form or "table", output)
         return
@@ -224,6 +239,8 @@ def _line(run: KeptRun) -> str:
     ]
     if run.name:
         facts.append(shorten(run.name, 40))
+    if run.shard is not None:
+        facts.append(str(run.shard))
     if run.status != "complete":
         facts.append(run.status.upper() if run.status == "unreadable" else run.status)
     return "  ".join([*filter(None, facts), _size([run])])

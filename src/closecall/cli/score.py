@@ -95,8 +95,8 @@ def command(
         spec = anywhere(embedder or "")
         applied = apply(made, [chosen], used, spec, None, uncalibrated=False)[chosen.spec.id]
     from closecall.metrics.guards.policy import guard_policy
-    from closecall.runs.evaluate import require_kept
     from closecall.runs.header import MetricPlan
+    from closecall.runs.preparing import require_kept
 
     policy = guard_policy(guards)
     plan = MetricPlan.of(chosen, used.instrument, applied, policy)

@@ -22,6 +22,7 @@ from closecall.cli.options import (
 )
 from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
+from closecall.cli.places import CASES, Place
 from closecall.cli.progress import Progress
 from closecall.cli.say import say, say_json
 
@@ -50,7 +51,7 @@ or nothing to edit, 6 the calibration belongs to another embedder or metric.
 
 
 @click.command("stress", epilog=EXAMPLES)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=CASES)
 @click.option(
     "-m",
     "--metrics",
@@ -118,7 +119,7 @@ or nothing to edit, 6 the calibration belongs to another embedder or metric.
 @print_option()
 @cache_options
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no notices.")
-def command(file: Path, **options: Any) -> int:
+def command(file: Place, **options: Any) -> int:
     """Edit the references of FILE and count which wrong answers a metric lets through.
 
     Each reference gets a number, unit, date, name or quantifier changed, is negated, or gives way
@@ -154,12 +155,12 @@ def command(file: Path, **options: Any) -> int:
     return 0
 
 
-def _inputs(file: Path, calibrations: tuple[Path, ...]) -> list[tuple[Path, str]]:
+def _inputs(file: Place, calibrations: tuple[Path, ...]) -> list[tuple[Place, str]]:
     return [(file, "the file of cases"), *((path, "the calibration") for path in calibrations)]
 
 
-def _stress(file: Path, options: dict[str, Any]) -> StressResult:
-    from closecall.runs.evaluate import DEFAULT_METRIC
+def _stress(file: Place, options: dict[str, Any]) -> StressResult:
+    from closecall.metrics.registry import DEFAULT as DEFAULT_METRIC
     from closecall.stress.measuring import stress_test
 
     families = [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from closecall.cli.pipes import may_close
+from closecall.cli.places import FOLDER, Place, reading, shown
 from closecall.cli.say import say, say_json
 
 if TYPE_CHECKING:
@@ -23,13 +24,18 @@ EXIT_UNSOUND = 4
 
 
 @click.command("verify", epilog=EXAMPLES)
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=FOLDER)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(folder: Path, as_json: bool) -> int:
-    """Check the run folder DIR: every line, the ids, the summary and the seal.
+def command(folder: Place, as_json: bool) -> int:
+    """Check the run folder DIR, or the one at a URL: every line, the ids, summary and seal.
 
     Exits with 0 when all of it holds and 4 when something does not.
     """
+    with reading(folder) as here:
+        return _verify(here, as_json=as_json)
+
+
+def _verify(folder: Path, *, as_json: bool) -> int:
     from closecall.errors import RunFolderError
     from closecall.runs.reader import open_run
 
@@ -43,13 +49,14 @@ def command(folder: Path, as_json: bool) -> int:
     except RunFolderError as error:
         problems = [str(error)]
     state = None if run is None else _state(run)
+    problems = [problem.replace(str(folder), shown(folder)) for problem in problems]
     with may_close(sys.stdout):
-        _say(folder, problems, state, (cases, results), as_json=as_json)
+        _say(shown(folder), problems, state, (cases, results), as_json=as_json)
     return EXIT_UNSOUND if problems else 0
 
 
 def _say(
-    folder: Path,
+    folder: str,
     problems: list[str],
     state: str | None,
     counts: tuple[int | None, int | None],
@@ -60,7 +67,7 @@ def _say(
     if as_json:
         say_json(
             {
-                "folder": str(folder),
+                "folder": folder,
                 "sound": not problems,
                 "state": state,
                 "cases": cases,
@@ -78,10 +85,11 @@ def _say(
 
 
 def _counts(run: RunReader) -> tuple[int, int]:
-    ids, results = set(), 0
+    cases, results, last = 0, 0, None
     for results, line in enumerate(run.results(), 1):  # noqa: B007 - the last number is the count
-        ids.add(line["caseId"])
-    return len(ids), results
+        cases += line["caseId"] != last  # the lines of a case stand side by side
+        last = line["caseId"]
+    return cases, results
 
 
 def _state(run: RunReader) -> str:

@@ -6,8 +6,16 @@ with what to type; a row that cannot be read is named with its line and field.
 
 from __future__ import annotations
 
-from closecall.datasets._content import cases_digest
+from closecall.datasets._content import cases_digest, questions_digest
 from closecall.datasets._dataset import Dataset, OnBadRow, Scan, open_dataset
 from closecall.datasets._python import cases_from
 
-__all__ = ["Dataset", "OnBadRow", "Scan", "cases_digest", "cases_from", "open_dataset"]
+__all__ = [
+    "Dataset",
+    "OnBadRow",
+    "Scan",
+    "cases_digest",
+    "cases_from",
+    "open_dataset",
+    "questions_digest",
+]

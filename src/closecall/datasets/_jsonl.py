@@ -27,3 +27,15 @@ class JsonLines:
                 continue
             value, flaws = decode_row(line, check=check)
             yield number, value, flaws
+
+    def rows_after(self, skip: int) -> Iterator[tuple[int, dict[str, Any] | None, Flaws]]:
+        """Yield the rows after the first ``skip``, whose lines are passed over unread."""
+        left = skip
+        for number, line in enumerate(self._file.lines(), start=1):
+            if line.isspace():
+                continue
+            if left:
+                left -= 1
+                continue
+            value, flaws = decode_row(line)
+            yield number, value, flaws

@@ -18,14 +18,19 @@ from closecall.datasets._fields import (
     RESPONSE,
     TAGS,
 )
+from closecall.datasets._layout import GivenIds, Layout
 from closecall.datasets._plan import Plan
 from closecall.datasets._survey import Column, carries
 from closecall.datasets._talk import last_turns
 from closecall.datasets._values import Notes, Problems
 from closecall.records import Case
+from closecall.seen import Seen, mark_of
 
 MAX_ID = 256
 _KEPT = 239
+
+MOST_COUNTED = 100_000
+"""Repeated ids of which is remembered how far their numbers got; of others it is found anew."""
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -45,40 +50,70 @@ RowReader = Callable[[Mapping[str, Any], int, str], Case]
 class Ids:
     """Gives each case of one pass an id of its own.
 
-    Memory grows with the number of ids, and with nothing else of the file.
+    Memory: 11 to 16 bytes an id (``seen``), as much again for an id that stands there several
+    times, and nothing else of the file. Two ids are taken for one with a chance of 2^-64 a pair;
+    the later one is then renamed, and nothing is lost.
+
+    Parameters
+    ----------
+    notes
+        Counts what is worth telling.
+    layout
+        Keeps which ids were renamed; None: nothing does.
     """
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: Notes, layout: Layout | None = None) -> None:
         self._notes = notes
-        self._taken: set[str] = set()
+        self._layout = layout
+        self._taken = Seen()
+        self._repeated = Seen()
         self._last: dict[str, int] = {}
 
-    def own(self, wanted: str) -> str:
+    def own(self, wanted: str, number: int = 0) -> str:
         """Return the id as it may stand in a run: printable, at most 256 characters, unique.
 
-        The first row with an id keeps it; later ones become ``id#2``, ``id#3``.
+        The first row with an id keeps it; later ones become ``id#2``, ``id#3``. ``number`` is that
+        of the row.
         """
-        if not wanted.isprintable() and _CONTROL.search(wanted):
-            wanted = _CONTROL.sub(_percent, wanted)
-            self._notes[_values.ENCODED, ""] += 1
-        if len(wanted) > MAX_ID:
-            wanted = shortened(wanted)
-            self._notes[_values.SHORTENED, ""] += 1
+        if not wanted.isprintable() or len(wanted) > MAX_ID:
+            wanted = self._spelt(wanted)
         taken = self._taken
-        if wanted in taken:
-            notes = self._notes
-            notes[_values.RENAMED, ""] += 1
-            notes[_values.REPEATED, ""] += wanted not in self._last
-            count = self._last.get(wanted, 1)
-            base = wanted
-            while wanted in taken:
-                count += 1
-                wanted = shortened(base, f"#{count}")
-            self._last[base] = count
-            if len(notes.renamed) < _values.EXAMPLES:
-                notes.renamed.append((base, wanted))
-        taken.add(wanted)
+        if taken.add(mark_of(wanted)):
+            return wanted
+        notes = self._notes
+        notes[_values.RENAMED, ""] += 1
+        notes[_values.REPEATED, ""] += self._repeated.add(mark_of(wanted))
+        base = wanted
+        # Where to go on counting is only remembered: found again from 2 on, it is the same.
+        count = self._last.pop(base, 1)
+        while True:
+            count += 1
+            wanted = shortened(base, f"#{count}")
+            if taken.add(mark_of(wanted)):
+                break
+        if len(self._last) >= MOST_COUNTED:
+            self._last.pop(next(iter(self._last)))
+        self._last[base] = count
+        if len(notes.renamed) < _values.EXAMPLES:
+            notes.renamed.append((base, wanted))
+        if self._layout is not None:
+            self._layout.rename(number, wanted)
         return wanted
+
+    def _spelt(self, wanted: str) -> str:
+        if _CONTROL.search(wanted):
+            self._notes[_values.ENCODED, ""] += 1
+        spelt = spelt_id(wanted)
+        if len(_CONTROL.sub(_percent, wanted)) > MAX_ID:
+            self._notes[_values.SHORTENED, ""] += 1
+        return spelt
+
+
+def spelt_id(wanted: str) -> str:
+    """Return an id without control characters, in at most 256 characters."""
+    if not wanted.isprintable():
+        wanted = _CONTROL.sub(_percent, wanted)
+    return shortened(wanted)
 
 
 def _percent(found: re.Match[str]) -> str:
@@ -93,7 +128,7 @@ def shortened(name: str, suffix: str = "") -> str:
     return f"{name[: _KEPT - len(suffix)]}~{mark}{suffix}"
 
 
-def compile_reader(plan: Plan, notes: Notes, ids: Ids) -> RowReader:
+def compile_reader(plan: Plan, notes: Notes, ids: Ids | GivenIds) -> RowReader:
     """Return the function that reads the rows of one file, in one pass.
 
     What is worth telling is counted in ``notes``; ``ids`` belongs to the pass.
@@ -137,7 +172,7 @@ def compile_reader(plan: Plan, notes: Notes, ids: Ids) -> RowReader:
         if problems:
             raise BadRowError(problems)
         return Case(
-            id=own_id(given if given and not given.isspace() else f"row_{number}"),
+            id=own_id(given if given and not given.isspace() else f"row_{number}", number),
             input=input_,
             response=response,
             references=references,

@@ -19,22 +19,19 @@ FORMATS = {
     "csv": (".csv",),
     "tsv": (".tsv", ".tab"),
     "yaml": (".yaml", ".yml"),
+    "parquet": (".parquet",),
 }
 SUFFIXES = ", ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
 
 HEAD = 1 << 16
+PARQUET = b"PAR1"
+MOST_FILES = 100_000
+"""Parquet files of one folder."""
 
 _FOREIGN: tuple[tuple[bytes, str], ...] = (
     (
         b"version https://git-lfs",
         "is a Git LFS pointer, not the data itself. Fetch the data with: git lfs pull",
-    ),
-    (
-        b"PAR1",
-        (
-            "is a Parquet file. Convert it to JSON Lines; with pandas: read_parquet('FILE')"
-            ".to_json('cases.jsonl', orient='records', lines=True)"
-        ),
     ),
     (b"\x1f\x8b", "is compressed with gzip. Unpack it first: gunzip FILE"),
     (b"BZh", "is compressed with bzip2. Unpack it first: bunzip2 FILE"),
@@ -71,7 +68,8 @@ class TextFile(NamedTuple):
     """A file that can be read as text, again and again.
 
     ``encoding`` is ``utf-8``, ``utf-16`` or ``utf-32``; ``bom`` says whether a mark comes first;
-    ``cr`` whether lines end in a bare carriage return.
+    ``cr`` whether lines end in a bare carriage return. Of Parquet, which is no text, ``encoding``
+    is ``parquet``, and ``path`` may be a folder of files.
     """
 
     path: Path
@@ -186,6 +184,8 @@ def inspect(path: Path, wanted: str | None) -> tuple[TextFile, str]:
         raise DatasetError(f"{path}: there is no such file{_nearby(path)}") from None
     except (OSError, ValueError) as error:
         raise unreadable(path, error) from error
+    if stat.S_ISDIR(status.st_mode) and parquet_files(path) and wanted in {None, "parquet"}:
+        return TextFile(path, "parquet", False, False, _stamp(status)), "parquet"  # noqa: FBT003
     if stat.S_ISDIR(status.st_mode):
         raise DatasetError(f"{path}: is a directory{_files_in(path)}")
     if not stat.S_ISREG(status.st_mode):
@@ -198,11 +198,46 @@ def inspect(path: Path, wanted: str | None) -> tuple[TextFile, str]:
             head = file.read(HEAD)
     except OSError as error:
         raise unreadable(path, error) from error
+    if head.startswith(PARQUET) and wanted in {None, "parquet"}:
+        return TextFile(path, "parquet", False, False, _stamp(status)), "parquet"  # noqa: FBT003
     encoding, bom = _encoding(head)
     _refuse_foreign(path, head, encoding=encoding, bom=bom)
     name = format_of(path, wanted)
+    if name == "parquet":
+        raise DatasetError(f"{path}: is no Parquet file: it does not begin with PAR1")
     cr = encoding == "utf-8" and b"\n" not in head and b"\r" in head[:-1]
     return TextFile(path, encoding, bom, cr, _stamp(status)), name
+
+
+def parquet_files(folder: Path) -> list[Path]:
+    """Return the Parquet files of a folder in the order of their names, none of those hidden.
+
+    Raises
+    ------
+    DatasetError
+        The folder cannot be listed, or holds too many.
+    """
+    try:
+        found = sorted(
+            path
+            for path in folder.iterdir()
+            if path.suffix.lower() == ".parquet"
+            and not path.name.startswith((".", "_"))
+            and path.is_file()
+        )
+    except OSError as error:
+        raise unreadable(folder, error) from error
+    if len(found) > MOST_FILES:
+        raise DatasetError(f"{folder}: holds more than {MOST_FILES:,} Parquet files")
+    return found
+
+
+def stamped(path: Path) -> TextFile:
+    """Return a Parquet file with what changes when it is written again."""
+    try:
+        return TextFile(path, "parquet", False, False, _stamp(path.stat()))  # noqa: FBT003
+    except OSError as error:
+        raise unreadable(path, error) from error
 
 
 def unreadable(path: Path, error: Exception) -> DatasetError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from closecall.datasets._strict import Flaws
 from closecall.errors import DatasetError
@@ -32,11 +32,27 @@ class Source(Protocol):
         """Sentences about how the file's form was taken."""
         ...
 
-    def rows(self, *, check: bool = True) -> Iterator[tuple[int, dict[str, Any] | None, Flaws]]:
+    def rows(
+        self, *, check: bool = True
+    ) -> Iterator[tuple[int | str, dict[str, Any] | None, Flaws]]:
         """Yield the rows in file order; each call starts anew.
 
         ``check=False`` may let rows pass that are bad, for a look at the columns.
         """
+        ...
+
+
+@runtime_checkable
+class OfFiles(Protocol):
+    """A source that may be several files."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all of them."""
+        ...
+
+    def sha256(self) -> str:
+        """Return what stands for their bytes."""
         ...
 
 

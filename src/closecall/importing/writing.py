@@ -22,6 +22,11 @@ def case_line(case: Case) -> str:
     Fields that a metric reads stand beside the case's own; all other metadata is one object, where
     no name can be mistaken for a field.
     """
+    return _encode(values_of(case)).decode("utf-8")
+
+
+def values_of(case: Case) -> dict[str, Any]:
+    """Return the members of that line."""
     values: dict[str, Any] = {}
     for field in FIELDS:
         value = getattr(case, field)
@@ -34,4 +39,4 @@ def case_line(case: Case) -> str:
         rest = {**nested, **{key: value for key, value in rest.items() if key != "metadata"}}
     if rest:
         judged["metadata"] = rest
-    return _encode({**values, **judged}).decode("utf-8")
+    return {**values, **judged}

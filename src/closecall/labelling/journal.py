@@ -18,7 +18,7 @@ import msgspec
 
 from closecall.errors import DataError, UsageError
 from closecall.labelling.events import Event
-from closecall.runs import locking
+from closecall.storage import locking
 
 VERSION = 1
 SUFFIX = ".labels.jsonl"

@@ -15,7 +15,7 @@ from closecall.records import Measured, State
 from closecall.report.gates import gates_json
 from closecall.report.repeats import repeats_json
 from closecall.report.slice_words import slices_json
-from closecall.report.slices import SliceColumns, Units
+from closecall.report.slices import SliceColumns, unit_mark
 from closecall.report.spending import case_tokens_json, spending_json
 from closecall.report.words import embedder_facts, narrow, visible_json
 from closecall.runs.cascade import promises
@@ -39,9 +39,9 @@ def write(run: Run, out: IO[str]) -> None:
     for key, value in head.items():
         out.write(f"  {dump(key)}: {dump(value)},\n")
     out.write('  "results": [')
-    columns, units = SliceColumns(run.header), Units()
+    columns = SliceColumns(run.header)
     for index, row in enumerate(run):
-        columns.add(row, units.number(row.case))
+        columns.add(row, unit_mark(row.case))
         out.write(("," if index else "") + "\n    " + dump(case_json(row)))
     out.write("\n  ],\n")
     out.write(f'  "slices": {dump(slices_json(columns.slices()))}\n}}\n')

@@ -18,6 +18,7 @@ from closecall.records import Case, Label, Measured, State
 from closecall.runs.header import RunHeader
 from closecall.runs.kept_metadata import scalars
 from closecall.runs.results import CaseResult
+from closecall.seen import mark_of
 
 MOST_VALUES = 50
 """Values of a field that is shown; one with more is named and left out."""
@@ -84,7 +85,7 @@ class Slices(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Units:
-    """Numbers what cases belong to: what is exchangeable is one unit."""
+    """Numbers what cases belong to: what is exchangeable is one unit. About 150 bytes a unit."""
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
@@ -121,7 +122,7 @@ class _Field:
 
 
 class SliceColumns:
-    """Notes each case's fields and outcomes: about 10 bytes a case and metric, one a field."""
+    """Notes each case's fields and outcomes: 9 bytes a case and metric, 9 a case, one a field."""
 
     def __init__(self, header: RunHeader) -> None:
         self._header = header
@@ -129,13 +130,13 @@ class SliceColumns:
         self._tags: dict[str, array[int]] = {}
         self._too_many_tags = False
         self._unnoted = False
-        self._units = array("q")
+        self._units = array("Q")
         self._labels = bytearray()
         self._states = [bytearray() for _ in header.metrics]
         self._values = [array("d") for _ in header.metrics]
 
     def add(self, row: CaseResult, unit: int) -> None:
-        """Note the next case; ``unit`` is the number of what it belongs to."""
+        """Note the next case; ``unit``, from 0 to 2^64 - 1, stands for what it belongs to."""
         at = len(self._units)
         self._units.append(unit)
         self._labels.append(_LABELS[row.case.label])
@@ -176,17 +177,18 @@ class SliceColumns:
         import numpy as np
 
         cases = len(self._units)
+        units = _numbered(np.frombuffer(self._units, dtype=np.uint64))
         fields = []
         if self._tags and not self._too_many_tags:
             rows = [(tag, np.array(own, dtype=np.int64)) for tag, own in self._tags.items()]
             tagged = np.zeros(cases, dtype=bool)
             for _, own in rows:
                 tagged[own] = True
-            fields.append(self._sliced(TAG, rows, cases - int(tagged.sum())))
+            fields.append(self._sliced(TAG, rows, cases - int(tagged.sum()), units))
         for name, values, codes in self.codes():
             own = np.array(codes, dtype=np.uint8)
             rows = [(value, np.flatnonzero(own == at)) for at, value in enumerate(values, 1)]
-            fields.append(self._sliced(name, rows, int((own == 0).sum())))
+            fields.append(self._sliced(name, rows, int((own == 0).sum()), units))
         shown = {one.field for one in fields}
         many = [TAG] if self._too_many_tags else []
         many += [name for name in sorted(self._fields) if self._many(name) and name not in shown]
@@ -201,7 +203,9 @@ class SliceColumns:
     def _many(self, name: str) -> bool:
         return self._fields[name].codes is None or len(self._fields[name].names) > 1
 
-    def _sliced(self, name: str, rows: Iterable[tuple[str, Any]], absent: int) -> Sliced:
+    def _sliced(
+        self, name: str, rows: Iterable[tuple[str, Any]], absent: int, units: Any
+    ) -> Sliced:
         ordered = sorted(rows, key=lambda one: (-len(one[1]), one[0]))
         return Sliced(
             field=name,
@@ -210,7 +214,7 @@ class SliceColumns:
                     value=value,
                     cases=len(own),
                     metrics=tuple(
-                        self._figures(at, plan.id, own, cuts=plan.cutoff is not None)
+                        self._figures(at, plan.id, own, units[own], cuts=plan.cutoff is not None)
                         for at, plan in enumerate(self._header.metrics)
                     ),
                 )
@@ -219,12 +223,11 @@ class SliceColumns:
             absent=absent,
         )
 
-    def _figures(self, at: int, metric: str, own: Any, *, cuts: bool) -> SliceFigures:
+    def _figures(self, at: int, metric: str, own: Any, units: Any, *, cuts: bool) -> SliceFigures:
         import numpy as np
 
         from closecall.calibration.groups import clustered_rate
 
-        units = np.frombuffer(self._units, dtype=np.int64)[own]
         labels = np.frombuffer(self._labels, dtype=np.uint8)[own]
         states = np.frombuffer(self._states[at], dtype=np.uint8)[own]
         values = np.frombuffer(self._values[at], dtype=np.float64)[own]
@@ -249,10 +252,31 @@ class SliceColumns:
 
 def slices_of(header: RunHeader, rows: Iterable[CaseResult]) -> Slices:
     """Return the slices of a run, in one pass over its cases."""
-    columns, units = SliceColumns(header), Units()
+    columns = SliceColumns(header)
     for row in rows:
-        columns.add(row, units.number(row.case))
+        columns.add(row, unit_mark(row.case))
     return columns.slices()
+
+
+def _numbered(units: Any) -> Any:
+    """Return the number of each unit, in the order in which they are first met.
+
+    As ``Units`` numbers them, in 8 bytes a case where a dictionary takes 150.
+    """
+    import numpy as np
+
+    _, first, inverse = np.unique(units, return_index=True, return_inverse=True)
+    numbers = np.empty(len(first), dtype=np.int64)
+    numbers[np.argsort(first)] = np.arange(len(first))
+    return numbers[inverse]
+
+
+def unit_mark(case: Case) -> int:
+    """Return 64 bits that stand for what a case belongs to; see ``closecall.seen``.
+
+    Two units that are taken for one, a chance of 2^-64 a pair, widen an interval a little.
+    """
+    return mark_of(group_of(case)[0])
 
 
 def hash_of(case: Case) -> int:

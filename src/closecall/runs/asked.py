@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from closecall.cache.location import open_cache
-from closecall.datasets import OnBadRow, cases_digest, cases_from, open_dataset
+from closecall.datasets import (
+    Dataset,
+    OnBadRow,
+    cases_digest,
+    cases_from,
+    open_dataset,
+    questions_digest,
+)
 from closecall.embedders.absent import ABSENT, NoEmbedder, is_absent
 from closecall.embedders.base import Embedder
 from closecall.embedders.registry import ISOTROPIC, STATIC, chosen_name, load_embedder
@@ -18,6 +25,7 @@ from closecall.metrics.base import Metric
 from closecall.records import Case
 from closecall.runs.header import DatasetFacts
 from closecall.runs.metered import metered_embedder
+from closecall.storage.places import is_url
 
 if TYPE_CHECKING:
     from closecall.cache.vectors import VectorCache
@@ -147,9 +155,10 @@ def read_cases(
         dataset = open_dataset(cases, mapping=mapping, on_bad_row=on_bad_row, needed=needed)
         scan = dataset.scan()
         return dataset, DatasetFacts(
-            path=str(Path(dataset.path).absolute()),
+            path=dataset.place if is_url(dataset.place) else str(dataset.path.absolute()),
             format=dataset.format,
             digest=scan.digest,
+            questions=scan.questions,
             rows=scan.cases,
             bad_rows=scan.bad_rows,
             problems=tuple(str(problem) for problem in scan.problems),
@@ -163,8 +172,29 @@ def read_cases(
     if not given:
         raise UsageError("there are no cases to evaluate")
     return given, DatasetFacts(
-        path=None, format="python", digest=cases_digest(given), rows=len(given)
+        path=None,
+        format="python",
+        digest=cases_digest(given),
+        questions=questions_digest(given),
+        rows=len(given),
     )
+
+
+class _Between:
+    """The cases of a data set at some positions, as often as asked."""
+
+    def __init__(self, dataset: Dataset, first: int, stop: int) -> None:
+        self._dataset, self._first, self._stop = dataset, first, stop
+
+    def __iter__(self) -> Iterator[Case]:
+        return self._dataset.between(self._first, self._stop)
+
+
+def cases_between(cases: Iterable[Case], first: int, stop: int) -> Iterable[Case]:
+    """Return the cases at positions ``first`` up to ``stop``, to be gone through several times."""
+    if isinstance(cases, Dataset):
+        return _Between(cases, first, stop)
+    return list(cases)[first:stop]
 
 
 def open_run_cache(

@@ -8,10 +8,11 @@ import socket
 from pathlib import Path
 
 from closecall.errors import RunFolderError
-from closecall.runs import files, locking
+from closecall.runs import files
 from closecall.runs.appender import Appender
 from closecall.runs.values import now_utc
 from closecall.runs.wire import dump_document
+from closecall.storage import locking
 
 _ELSEWHERE = "Choose another folder: --aef DIR"
 _BEGUN = frozenset({files.RESULTS, files.METRICS, files.WRITER, *files.STAGED})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,31 +14,28 @@ from closecall._version import __version__
 from closecall.datasets import OnBadRow
 from closecall.embedders.base import Embedder
 from closecall.embedders.cached import CachedEmbedder
-from closecall.errors import ConfigurationError, UsageError
+from closecall.errors import UsageError
 from closecall.metrics.base import Metric
-from closecall.metrics.guards.policy import REJECT, GuardPolicy, guard_policy
+from closecall.metrics.guards.policy import GuardPolicy
 from closecall.metrics.registry import DEFAULT as DEFAULT_METRIC
-from closecall.metrics.registry import load_metrics
 from closecall.records import JSON, Case
 from closecall.runs.asked import (
     PathLike,
+    cases_between,
     is_recorded,
-    needed_embedder,
     open_run_cache,
     read_cases,
 )
 from closecall.runs.budget import Budget, read_budget
-from closecall.runs.cascade import require_rungs
-from closecall.runs.definition import definition, definition_digest
-from closecall.runs.header import MetricPlan, RunHeader
-from closecall.runs.live import Answers, Judging, subject_of, with_judge_models
+from closecall.runs.destination import Destination, destination_of
+from closecall.runs.header import RunHeader
+from closecall.runs.live import Answers, Judging
 from closecall.runs.meter import Meter
+from closecall.runs.preparing import choose, monitor_of
 from closecall.runs.prices import Prices, read_prices
 from closecall.runs.record import Run
-from closecall.runs.repeating import require_repeatable
-from closecall.runs.room import require_room
 from closecall.runs.runner import Progress
-from closecall.runs.spent_file import read_spending
+from closecall.runs.shards import ShardOf, read_shard, shard_of
 from closecall.runs.values import now_utc
 from closecall.runs.work import Watch, Work
 from closecall.subjects.repeats import SUCCESS_THRESHOLD
@@ -46,13 +43,14 @@ from closecall.subjects.repeats import SUCCESS_THRESHOLD
 if TYPE_CHECKING:
     from closecall.cassettes import Cassette
     from closecall.metrics.function import Evaluator
-    from closecall.runs.applied import Applied
-    from closecall.runs.calibrations import Calibrations, Given
-    from closecall.runs.monitor import Monitor
+    from closecall.runs.calibrations import Calibrations
     from closecall.runs.nearest import LabelledCases
 
 BUDGET = "budget"
 """Under which a run's header keeps what it may spend."""
+
+FAST = "fast"
+"""Under which it keeps that scores are in 8 bits where that turns no verdict."""
 
 LABELS = "labels"
 """Under which it keeps where the labels come from that stand beside unsure answers."""
@@ -83,7 +81,7 @@ def evaluate(
     subject: str | None = None,
     subject_version: str | None = None,
     content: bool = True,
-    aef: PathLike | None = None,
+    aef: PathLike | Destination | None = None,
     run_id: str | None = None,
     resume: bool = False,
     cache: bool | PathLike = True,
@@ -91,9 +89,18 @@ def evaluate(
     watch: Watch | None = None,
     labelled: LabelledCases | bool | None = None,
     asked: Mapping[str, JSON] | None = None,
+    fast: bool = False,
+    shard: str | ShardOf | None = None,
     on_notice: Callable[[str], None] | None = None,
 ) -> Run:
     """Measure every case with every metric and decide each by its cutoff.
+
+    A file is read three times: to see its columns, to check every row, and to measure. Memory does
+    not grow with it but for a few bytes a case: 11 to 16 that stand for its id and as many in a
+    run folder, 8 for its score and 16 a metric for its value and the median. To that come what is
+    there whatever the size: up to 256 MiB of vectors, a batch of 256 cases and, for a
+    ``PartsFolder``, one part. About 250 bytes more go to each group of labelled cases, for the
+    intervals. JSON and YAML files are held whole; without ``aef`` so are the results.
 
     Parameters
     ----------
@@ -157,7 +164,8 @@ def evaluate(
         False keeps the cases' texts out of the run folder. Ids and labels stay, a hash of a
         labelled case's group, and values of metadata that a calibration is sliced by.
     aef
-        Folder to write the run to while it goes on. None: the results stay in memory.
+        Folder to write the run to while it goes on, or a ``PartsFolder`` for runs of any size.
+        None: the results stay in memory.
     run_id
         The run's identity; None: a new one.
     resume
@@ -176,6 +184,13 @@ def evaluate(
         details. True: those the calibrations were made of. Nothing is decided by them.
     asked
         Kept in the header, for whoever goes on with the run.
+    fast
+        Scores in 8 bits, and float32 again for the cases near a cutoff; for the bundled model on
+        the CPU and metrics whose noise is known (see ``runs.twice``). The run counts as measured
+        by another instrument, and is not watched for its calibrations.
+    shard
+        ``"2/8"`` or ``(2, 8)``: only the second of eight parts of the cases, for a process that
+        knows nothing of the others; ``merge_runs`` makes one run of all of them.
     on_notice
         Called with each thing worth telling a person that is not an error.
 
@@ -197,53 +212,40 @@ def evaluate(
     BudgetError
         The budget is spent; what was measured before is in ``aef``, or in the error.
     """
-    meter = _meter(budget, prices, aef, resume=resume)
-    made = _calibrations(calibration)
-    if uncalibrated and not made:
-        raise UsageError("uncalibrated is about calibrations; name one with calibration=FILE")
-    if made:
-        from closecall.runs.calibrations import with_judges
-
-        metrics = with_judges(metrics, made)
-    chosen = load_metrics(DEFAULT_METRIC if metrics is None else metrics, cutoffs)
-    with _telling_judges(made if judge is None else []):
-        chosen, judges = with_judge_models(chosen, judge, cassette, on_notice, meter)
-    answers = _wanted(answers, chosen, on_notice)
-    subject_, plan = subject_of(answers, cassette, on_notice, meter)
-    require_repeatable(
-        runs,
-        success_threshold,
-        chosen,
-        subject_,
+    place = None if aef is None else destination_of(aef)
+    asked_shard = read_shard(shard) if isinstance(shard, str) else shard
+    meter = _meter(budget, prices, place, resume=resume)
+    chosen = choose(
+        metrics,
+        embedder,
+        cutoffs=cutoffs,
+        calibration=calibration,
+        uncalibrated=uncalibrated,
+        guards=guards,
         cascade=cascade,
-        recorded=cassette is not None,
+        judge=judge,
+        answers=answers,
+        runs=runs,
+        success_threshold=success_threshold,
+        cassette=cassette,
+        meter=meter,
+        window=window,
+        threads=threads,
+        on_notice=on_notice,
     )
     if resume and aef is None:
         raise UsageError("resume needs the run folder: aef=DIR")
-    embedder, window = _of_calibrations(made, chosen, embedder, window)
-    spec, used = needed_embedder(
-        chosen, embedder, window, threads, cassette=cassette, on_notice=on_notice, meter=meter
-    )
-    needed = frozenset(field for metric in chosen for field in metric.spec.needs)
-    source, facts = read_cases(cases, mapping, on_bad_row, needed)
-    applied: dict[str, Applied] = {}
-    if made:
-        from closecall.runs.calibrations import apply
+    source, facts = read_cases(cases, mapping, on_bad_row, chosen.needed)
+    part = None if asked_shard is None else shard_of(asked_shard, facts.rows)
+    if part is not None:
+        source = cases_between(source, part.first, part.stop)
+    decided = chosen.decided(cutoffs, uncalibrated=uncalibrated, required=guards is not None)
+    used = chosen.embedder
+    made_by = used.instrument
+    if fast:
+        from closecall.runs.twice import instrument_of, made_twice
 
-        applied = apply(made, chosen, used, spec, cutoffs, uncalibrated=uncalibrated)
-    if cascade:
-        require_rungs(chosen, applied)
-    policy = guard_policy(guards)
-    plans = tuple(
-        MetricPlan.of(metric, used.instrument, applied.get(metric.spec.id), policy)
-        for metric in chosen
-    )
-    require_kept(made, plans)
-    if guards is not None and policy.active and not any(plan.guards for plan in plans):
-        raise UsageError(
-            "guards stand beside cutoffs on comparisons of a response with references, and none "
-            f"of these metrics is one: {', '.join(plan.id for plan in plans)}"
-        )
+        made_by = instrument_of(used)
     header = RunHeader(
         run_id=run_id or new_run_id(),
         name=name or (Path(facts.path).name if facts.path else "cases"),
@@ -251,32 +253,22 @@ def evaluate(
         ended_at=None,
         producer_version=__version__,
         dataset=facts,
-        metrics=plans,
-        embedder=spec,
-        instrument=used.instrument,
-        instrument_digest=used.instrument.digest,
-        definition_digest=definition_digest(
-            definition(
-                facts.digest,
-                chosen,
-                used.instrument,
-                applied,
-                {plan.id: plan.guards for plan in plans},
-                cascade=cascade,
-                subject="" if subject_ is None else subject_.identity.digest,
-                repeats=(runs, success_threshold),
-            )
-        ),
+        metrics=decided.plans,
+        embedder=chosen.embedder_name,
+        instrument=made_by,
+        instrument_digest=made_by.digest,
+        definition_digest=chosen.definition_digest(facts.digest, decided, made_by),
         subject=subject,
         subject_version=subject_version,
         content=content,
         cascade=cascade,
-        judges=judges,
-        answered_by=None if subject_ is None else subject_.identity,
-        subject_plan=plan,
+        judges=chosen.judges,
+        answered_by=None if chosen.subject is None else chosen.subject.identity,
+        subject_plan=chosen.subject_plan,
         runs=runs,
         success_threshold=success_threshold,
-        asked=_asked(asked, meter, labelled),
+        asked=_asked(asked, meter, labelled) | ({FAST: True} if fast else {}),
+        shard=part,
     )
     nearest = None
     if labelled is not None and labelled is not False:
@@ -284,104 +276,52 @@ def evaluate(
 
         nearest = nearest_labelled(
             labelled,
-            made,
+            chosen.made,
             used,
             mapping=mapping,
             on_bad_row=on_bad_row if isinstance(labelled, str | os.PathLike) else "fail",
             content=content,
             on_notice=on_notice,
         )
-    if aef is not None:
-        require_room(header, chosen, source)
+    if place is not None:
+        place.require_room(header, chosen.metrics, source)
     # A warm cache would hide what a replay misses, and leave a recording incomplete.
     store = open_run_cache(used, False if is_recorded(used) else cache, on_notice)
     with closing(store) if store is not None else nullcontext():
-        # Later rungs see a choice of the cases, which is no sign of change.
-        watched = [one for one in made if not cascade or one.metric == chosen[0].spec.id]
-        monitor = _monitor(watched, applied, content=content or aef is None)
+        monitor = monitor_of(
+            [] if fast else chosen.made,
+            decided.plans,
+            cascade=cascade,
+            texts=content or aef is None,
+        )
         work = Work(
             header,
-            chosen,
+            chosen.metrics,
             CachedEmbedder(used, store),
             progress=progress,
             monitor=monitor,
-            guards=policy,
-            subject=subject_,
+            guards=chosen.guards,
+            subject=chosen.subject,
             cassette=cassette,
             watch=None if watch is None else watch(header),
             meter=meter,
             nearest=nearest,
+            twice=made_twice(chosen, decided, store) if fast else None,
         )
-        if aef is None:
+        if place is None:
             return work.in_memory(source)
-        return work.in_folder(source, Path(aef), resume=resume)
-
-
-@contextmanager
-def _telling_judges(made: Sequence[Given]) -> Iterator[None]:
-    """Say of a chat model that is missing which one the calibrations were made with."""
-    try:
-        yield
-    except ConfigurationError as error:
-        from closecall.runs.calibrations import judge_hint
-
-        hint = judge_hint(made)
-        # What is more special says what to do by itself.
-        if not hint or type(error) is not ConfigurationError:
-            raise
-        raise ConfigurationError(f"{error}. {hint}") from error
-
-
-def _wanted(
-    answers: Answers | None, metrics: Sequence[Metric], on_notice: Callable[[str], None] | None
-) -> Answers | None:
-    """Return what answers the cases, None where no metric would look at an answer."""
-    if answers is None or any(metric.spec.reads_response for metric in metrics):
-        return answers
-    if on_notice is not None:
-        on_notice("no metric of this run reads a response, so the subject is not asked")
-    return None
-
-
-def _of_calibrations(
-    made: Sequence[Given],
-    metrics: Sequence[Metric],
-    embedder: Embedder | str | None,
-    window: str | None,
-) -> tuple[Embedder | str | None, str | None]:
-    """Return embedder and window as calibrations of metrics that embed were made with them."""
-    if not made:
-        return embedder, window
-    from closecall.runs.calibrations import embedder_of, window_of
-
-    plain = {metric.spec.id for metric in metrics if not metric.spec.embeds}
-    own = [one for one in made if one.metric not in plain]
-    embedder = embedder_of(own) if embedder is None and own else embedder
-    window = window_of(own) if window is None and isinstance(embedder, str) else window
-    return embedder, window
-
-
-def require_kept(made: Sequence[Given], plans: Sequence[MetricPlan]) -> None:
-    """Refuse guards that reject beside a promise about false rejects, which they would break."""
-    promised = {one.metric for one in made if one.made.goal.max_frr is not None}
-    for plan in plans:
-        strict = [name for name, action in plan.guards.items() if action == REJECT]
-        if strict and plan.id in promised:
-            raise UsageError(
-                f"the calibration of {plan.id} promises how few good answers are rejected, and a "
-                f"guard that rejects ({', '.join(strict)}) would break that: leave those unsure"
-            )
+        return work.in_place(source, place, resume=resume)
 
 
 def _meter(
     budget: Budget | str | int | None,
     prices: Prices | Mapping[str, Any] | None,
-    aef: PathLike | None,
+    place: Destination | None,
     *,
     resume: bool,
 ) -> Meter:
     """Return what counts a run, from what it spent before on; refuse one with nothing left."""
-    spent = read_spending(Path(aef)) if resume and aef is not None else None
+    spent = place.spent() if resume and place is not None else None
     meter = Meter(
         None if budget is None else read_budget(budget, "budget"),
         (None if spent is None else spent.prices) if prices is None else read_prices(prices),
@@ -403,29 +343,6 @@ def _asked(
     elif isinstance(labelled, str | os.PathLike):
         kept[LABELS] = str(Path(labelled).absolute())
     return kept if meter.budget is None else {**kept, BUDGET: meter.budget.spelt}
-
-
-def _calibrations(given: Calibrations | None) -> list[Given]:
-    if given is None:
-        return []
-    from closecall.runs.calibrations import load_calibrations
-
-    return load_calibrations(given)
-
-
-def _monitor(
-    made: list[Given], applied: Mapping[str, Applied], *, content: bool
-) -> Monitor | None:
-    """Return what watches the run for its calibrations, None where it has none.
-
-    Scores of two instruments are never compared, so a cutoff used in spite of that is not watched.
-    """
-    own = [one for one in made if not applied[one.metric].uncalibrated]
-    if not own:
-        return None
-    from closecall.runs.monitor import Monitor
-
-    return Monitor(own, texts=content)
 
 
 def new_run_id() -> str:

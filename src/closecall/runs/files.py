@@ -119,8 +119,9 @@ def lines(root: Path, name: str, *, growing: bool, upto: int | None = None) -> I
         if size > MAX_FILE:
             raise RunFolderError(f"{root / name}: is larger than {MAX_FILE} bytes")
         end, number = 0, 0
+        unreadable = f"{root / name}: cannot be read"
         while upto is None or end < upto:
-            with translated(f"{root / name}: cannot be read"):
+            with translated(unreadable):
                 data = file.readline(MAX_LINE + 2)
             if not data:
                 return

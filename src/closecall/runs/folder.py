@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from closecall.errors import RunFolderError, UsageError
-from closecall.runs import claim, files, locking
+from closecall.runs import claim, files
 from closecall.runs.aef import metrics_document, run_document, seal_document
 from closecall.runs.appender import Appender
 from closecall.runs.case_order import TRIAL, Order
@@ -26,6 +26,8 @@ from closecall.runs.sealing import digests_of, repair_seal
 from closecall.runs.tally import FROM_STATE
 from closecall.runs.values import now_utc
 from closecall.runs.wire import MAX_FILE, SCHEMA_VERSION, Document, dump_document, dump_line
+from closecall.seen import Seen
+from closecall.storage import locking
 
 TEXT_BUDGET = MAX_FILE - 256 * 1024 * 1024
 """Bytes of case texts a run keeps; further cases are listed without theirs."""
@@ -66,7 +68,7 @@ class RunFolder:
         self.done = 0
         self._results = results
         self._cases: Appender | None = None
-        self._seen: set[int] = set()
+        self._seen = Seen()
         self._within: list[str] = []  # caseId once a line of an unfinished case is written
         self._kept_bytes = 0
         self._open = True
@@ -185,15 +187,15 @@ class RunFolder:
         for line in files.lines(self.path, files.RESULTS, growing=True, upto=self._kept_bytes):
             yield checked_result(self.path, line)
 
-    def append_case(self, lines: Sequence[Mapping[str, Any]]) -> None:
+    def append_case(self, lines: Sequence[Mapping[str, Any]], *, as_kept: bool = False) -> None:
         """Write the texts of cases, one line each (``caselines.case_line``), before their results.
 
         Only what ``caselines.without_texts`` leaves is kept when the header says
-        ``contentCapture: off``. Cases come in the order of their results. A line over 4 MiB is
-        cut and marked.
+        ``contentCapture: off``, unless the lines are ``as_kept`` by another folder. Cases come in
+        the order of their results. A line over 4 MiB is cut and marked.
         """
         self._require_open()
-        if self.header.get("contentCapture") == "off":
+        if self.header.get("contentCapture") == "off" and not as_kept:
             lines = [without_texts(line) for line in lines]
         if self._cases is None:
             if self.done or self._within:
@@ -247,7 +249,8 @@ class RunFolder:
             raise UsageError("the texts of a case are written before its results")
         self._results.append([dump_line(line) for line in lines])
         self._within, self.done, self._repeated = within, done, repeated
-        self._seen |= fresh
+        for mark in fresh:
+            self._seen.add(mark)
 
     def sync(self) -> None:
         """Flush all that was appended to the disk, without waiting for the next time."""

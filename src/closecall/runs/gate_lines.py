@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
@@ -63,6 +63,23 @@ class Deciding(Protocol):
         ...
 
 
+@runtime_checkable
+class Noting(Protocol):
+    """A watch of a shard, or of its cases when it is merged.
+
+    What a case has to do with its gates can only be told from the whole case, of which a folder
+    keeps a part: so it is noted when the case is measured, and counted by when shards are merged.
+    """
+
+    def note(self, row: CaseResult) -> list[bool] | None:
+        """Return which gates are about a case; None where all are about all."""
+        ...
+
+    def take(self, row: CaseResult, note: list[bool] | None) -> None:
+        """Count a case by what was noted of it."""
+        ...
+
+
 class Decided(NamedTuple):
     """What gates.ndjson holds: what became of each gate, and the exit code; None: no decision."""
 
@@ -103,37 +120,54 @@ def read_decisions(reader: RunReader) -> Decided:
     """
     if reader.running or not files.exists(reader.path, files.GATES):
         return Decided()
+    return decisions_of(_lines(reader), str(reader.path / files.GATES))
+
+
+def decisions_of(lines: Iterable[tuple[int, Document]], place: str) -> Decided:
+    """Return what the numbered lines of a gates.ndjson say was decided.
+
+    Raises
+    ------
+    RunFolderError
+        A line cannot be understood; the message begins with ``place``.
+    """
     results: list[GateResult] = []
     code: int | None = None
-    for number, line in _lines(reader):
+    for number, line in lines:
         own = line.get("ext")
         facts = own.get(EXT) if isinstance(own, dict) else None
         if line.get("gateId") == WHOLE:
             code = line.get("exitCode")
             if isinstance(code, bool) or not isinstance(code, int) or not 0 <= code <= MAX_CODE:
-                raise RunFolderError(
-                    f"{reader.path / files.GATES}:{number}: the run's decision has no exit code"
-                )
+                raise RunFolderError(f"{place}:{number}: the run's decision has no exit code")
         elif facts is not None:
             try:
                 results.append(msgspec.convert(facts, GateResult))
             except msgspec.ValidationError as error:
-                raise RunFolderError(
-                    f"{reader.path / files.GATES}:{number}: ext: {error}"
-                ) from error
+                raise RunFolderError(f"{place}:{number}: ext: {error}") from error
     if results and code is None:
-        raise RunFolderError(f"{reader.path / files.GATES}: lacks the decision on the whole run")
+        raise RunFolderError(f"{place}: lacks the decision on the whole run")
     return Decided(tuple(results), code)
 
 
 def gate_problems(reader: RunReader) -> Iterator[str]:
     """Yield what is wrong with gates.ndjson, whoever wrote it."""
-    place = reader.path / files.GATES
     if not files.exists(reader.path, files.GATES):
         return
+    ids = (str(line["resultId"]) for line in reader.results())
+    yield from line_problems(_lines(reader), str(reader.path / files.GATES), ids)
+
+
+def line_problems(
+    lines: Iterable[tuple[int, Document]], place: str, result_ids: Iterable[str]
+) -> Iterator[str]:
+    """Yield what is wrong with the numbered lines of a gates.ndjson.
+
+    ``result_ids`` are those of the run, looked at only where a line names any.
+    """
     seen: Counter[str] = Counter()
     named: set[str] = set()
-    for number, line in _lines(reader):
+    for number, line in lines:
         problem = _problem(line)
         if problem:
             yield f"{place}:{number}: {problem}"
@@ -144,7 +178,7 @@ def gate_problems(reader: RunReader) -> Iterator[str]:
         for member in (line["inputs"].get("results"), line.get("decisive")):
             named.update(one for one in member or () if isinstance(one, str))
     if named:
-        named.difference_update(line["resultId"] for line in reader.results())
+        named.difference_update(result_ids)
         for one in sorted(named):
             yield f"{place}: names the result {one}, which is not in the run"
 

@@ -15,6 +15,7 @@ from closecall.runs.applied import Applied
 from closecall.runs.definition import evaluator_version
 from closecall.runs.live import SubjectPlan
 from closecall.runs.results import cutoff_note, cutoff_source
+from closecall.runs.shards import Shard
 from closecall.subjects.base import SubjectIdentity
 from closecall.subjects.repeats import SUCCESS_THRESHOLD
 
@@ -77,7 +78,9 @@ class DatasetFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     ``path`` is None for cases given in Python. ``rows`` counts readable cases, ``bad_rows``
     those left out and ``problems`` says why the first of them could not be read; ``mapping`` and
-    ``on_bad_row`` are what the caller asked for.
+    ``on_bad_row`` are what the caller asked for. ``digest`` stands for all of the cases,
+    ``questions`` for what they ask: their content without response, label, group and tags. It is
+    empty in runs of before it was kept.
     """
 
     path: str | None
@@ -89,6 +92,7 @@ class DatasetFacts(msgspec.Struct, frozen=True, kw_only=True):
     reading: tuple[str, ...] = ()
     mapping: dict[str, str] = {}
     on_bad_row: OnBadRow = "fail"
+    questions: str = ""
 
 
 class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,6 +103,8 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
     ``subject_plan`` how to make it again, None where it was given in Python. With several ``runs``
     each of those cases is answered so often, and passes in a ``success_threshold`` of them.
     ``asked`` is what whoever began the run keeps with it to go on as it began, such as its gates.
+    ``shard`` says which part of the run this is, None where it is the whole; ``dataset`` and
+    ``definition_digest`` are those of the whole.
     """
 
     run_id: str
@@ -122,6 +128,17 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 1
     success_threshold: float = SUCCESS_THRESHOLD
     asked: dict[str, JSON] = {}
+    shard: Shard | None = None
+
+    @property
+    def first(self) -> int:
+        """The position of the first case among those of the data set."""
+        return 0 if self.shard is None else self.shard.first
+
+    @property
+    def cases(self) -> int:
+        """How many cases the run has, or this shard of it."""
+        return self.dataset.rows if self.shard is None else self.shard.cases
 
     def to_json(self) -> dict[str, Any]:
         """Return JSON values; ``from_json`` reads them back."""

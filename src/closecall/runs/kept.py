@@ -16,10 +16,13 @@ from pathlib import Path
 import msgspec
 
 from closecall.errors import ClosecallError, RunFolderError, UsageError
-from closecall.runs import files, locking
+from closecall.runs import files
 from closecall.runs.gate_results import GateState
+from closecall.runs.reader import is_parts
+from closecall.runs.shards import Shard
 from closecall.runs.stored import header_of, load_run
 from closecall.runs.summary import CaseCounts
+from closecall.storage import locking
 
 COMPLETE = "complete"
 CUT_OFF = "cut off"
@@ -36,7 +39,8 @@ class KeptRun(msgspec.Struct, frozen=True, kw_only=True):
     ``status`` is one of ``complete``, ``cut off``, ``being written`` and ``unreadable``; of the
     last, ``problem`` says why and nothing else is known. ``bytes`` is what its files hold.
     ``counts`` None: they were not asked for. ``exit_code`` is that of a complete run, as its gates
-    decided it where it had any; ``gates`` counts these by what became of them.
+    decided it where it had any; ``gates`` counts these by what became of them. ``shard``
+    says which part of a run it is, None where it is a whole one.
     """
 
     folder: str
@@ -50,6 +54,7 @@ class KeptRun(msgspec.Struct, frozen=True, kw_only=True):
     counts: CaseCounts | None = None
     gates: dict[GateState, int] = {}
     exit_code: int | None = None
+    shard: Shard | None = None
     problem: str = ""
 
     @property
@@ -134,6 +139,12 @@ def why_not(folder: Path) -> str | None:
         found = files.all_files(folder)
     except ClosecallError as error:
         return str(error)
+    if is_parts(folder):
+        from closecall.runs.parts.documents import DOCUMENTS
+        from closecall.runs.parts.sealing import strangers
+
+        own = strangers(found, DOCUMENTS)
+        return f"holds a file that belongs to no run: {own[0]}" if own else None
     strange = files.strangers([name for name in found if not name.endswith(files.TEMPORARY)])
     extra = [name for name in found if name.startswith("ext/") and not name.startswith(_OURS)]
     if strange or extra:
@@ -201,6 +212,7 @@ def _kept(folder: Path, *, counts: bool) -> KeptRun:
         started_at=header.started_at,
         ended_at=header.ended_at,
         metrics=tuple(plan.id for plan in header.metrics),
+        shard=header.shard,
         counts=None if run is None else run.cases,
         gates={} if run is None else dict(Counter(one.state for one in run.gates)),
         exit_code=run.exit_code if run is not None and status == COMPLETE else None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -43,6 +43,15 @@ TEXTS = frozenset({"input", "response", "context"})
 """Slicings whose values are texts of cases."""
 
 
+class Look(NamedTuple):
+    """What the monitor notes of a case: characters of its response, references, slices, group."""
+
+    length: int
+    references: int
+    slices: dict[str, str]
+    group: str
+
+
 class Monitor:
     """Profiles a run for each of its calibrations.
 
@@ -58,17 +67,34 @@ class Monitor:
     def add(self, rows: Iterable[CaseResult]) -> None:
         """Take decided cases, in order."""
         for row in rows:
-            for made, builder in zip(self._given, self._builders, strict=True):
-                found = next((r for r in row.results if r.metric == made.metric.id), None)
-                if found is None or not isinstance(found.measurement, Measured):
-                    continue
+            self.take(row, self.looks(row))
+
+    def looks(self, row: CaseResult) -> list[Look | None]:
+        """Return what is noted of a case beside its scores, None where it was not measured."""
+        return [
+            None
+            if _value(row, made) is None
+            else Look(
+                len(row.case.response or ""),
+                len(row.case.references),
+                self._slices(made.slicer.of(row.case)),
+                _group(row.case, made),
+            )
+            for made in self._given
+        ]
+
+    def take(self, row: CaseResult, looks: Sequence[Look | None]) -> None:
+        """Take one decided case, the next in order, with what ``looks`` noted of it."""
+        for made, builder, look in zip(self._given, self._builders, looks, strict=True):
+            value = _value(row, made)
+            if value is not None and look is not None:
                 builder.add(
                     row.case.id,
-                    found.measurement.value,
-                    len(row.case.response or ""),
-                    len(row.case.references),
-                    self._slices(made.slicer.of(row.case)),
-                    group=_group(row.case, made),
+                    value,
+                    look.length,
+                    look.references,
+                    look.slices,
+                    group=look.group,
                 )
 
     def finish(self, now: str | None = None) -> tuple[Watched, ...]:
@@ -110,6 +136,13 @@ class Monitor:
         if self._left_out.isdisjoint(found):
             return found
         return {name: value for name, value in found.items() if name not in self._left_out}
+
+
+def _value(row: CaseResult, made: Calibration) -> float | None:
+    found = next((r for r in row.results if r.metric == made.metric.id), None)
+    if found is None or not isinstance(found.measurement, Measured):
+        return None
+    return found.measurement.value
 
 
 def _group(case: Case, made: Calibration) -> str:

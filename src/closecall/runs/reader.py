@@ -16,6 +16,9 @@ from closecall.runs.files import CASES, METRICS, RESULTS, RUN, SEAL, SUMMARY, Li
 from closecall.runs.tally import PENDING
 from closecall.runs.wire import Document
 
+CUT = b'"truncated"'
+"""Stands in every line whose texts were cut, and perhaps in others."""
+
 _VERSION = re.compile(r"1\.(?:0|[1-9][0-9]{0,5})")
 _STATES = frozenset({*(state.value for state in State), PENDING})
 _ABSENT = frozenset({*(state.value for state in ABSENCES), PENDING})
@@ -30,7 +33,24 @@ def open_run(path: str | os.PathLike[str]) -> RunReader:
         No run there, a version or status closecall does not know, or a document that is not
         sound; the message names the file.
     """
-    return RunReader(Path(path))
+    root = Path(path)
+    if is_parts(root):
+        from closecall.runs.parts.reader import PartsReader
+        from closecall.storage import open_store
+
+        return PartsReader(open_store(root))
+    return RunReader(root)
+
+
+def is_parts(root: Path) -> bool:
+    """Whether the run in a folder lies in parts; False where no sound run.json says so."""
+    try:
+        found = files.read_document(root, RUN)
+    except RunFolderError:
+        return False
+    ext = found.get("ext")
+    ours = ext.get("closecall") if isinstance(ext, dict) else None
+    return isinstance(ours, dict) and isinstance(ours.get("parts"), dict)
 
 
 class RunReader:
@@ -71,6 +91,11 @@ class RunReader:
         """Whether there is a seal; ``verify`` says whether it holds."""
         return files.exists(self.path, SEAL)
 
+    @property
+    def lists_cases(self) -> bool:
+        """Whether there is a file of the cases."""
+        return files.exists(self.path, CASES)
+
     def results(self) -> Iterator[Document]:
         """Yield each line of results.ndjson, in bounded memory.
 
@@ -103,6 +128,14 @@ class RunReader:
                 raise RunFolderError(f"{self.path / CASES}:{line.number}: {error}") from error
             yield filed_id(found), case, responses
 
+    def cut_cases(self) -> frozenset[int]:
+        """Return which cases, counted from 1, had texts too long to keep whole."""
+        return frozenset(
+            line.number
+            for line in self._lines(CASES)
+            if CUT in line.data and "truncated" in files.parsed(self.path, CASES, line)
+        )
+
     def verify(self) -> list[str]:
         """Return what is wrong with the folder, empty when all of it holds.
 
@@ -112,6 +145,12 @@ class RunReader:
         from closecall.runs.verify import verify
 
         return verify(self)
+
+    def seal_problems(self) -> list[str]:
+        """Return what no longer is as it was sealed; empty for a folder without a seal."""
+        from closecall.runs.verify import seal_problems
+
+        return seal_problems(self)
 
     def _lines(self, name: str) -> Iterator[Line]:
         return files.lines(self.path, name, growing=self.running)

@@ -11,12 +11,20 @@ import msgspec
 
 from closecall.runs.header import RunHeader
 from closecall.runs.results import UNCALIBRATED_CUTOFF, CaseResult
-from closecall.runs.summary import EXIT_FAILED, CaseCounts, MetricSummary, exit_code
+from closecall.runs.summary import (
+    EXIT_FAILED,
+    EXIT_PASSED,
+    EXIT_UNMEASURED,
+    CaseCounts,
+    MetricSummary,
+    exit_code,
+)
 
 if TYPE_CHECKING:
     from closecall.embedders.base import Usage
     from closecall.runs.monitor import Watched
     from closecall.runs.spending import Spending
+    from closecall.runs.twice import Recomputed
     from closecall.subjects.agreement import Repeats
 
 EXIT_UNCALIBRATED = 6
@@ -42,7 +50,8 @@ class Run:
     """The outcome of ``evaluate``.
 
     ``metrics`` and ``cases`` are the counts; iterate the run for one ``CaseResult`` a case, in
-    the order of the file. ``folder`` is the run folder, None when none was written.
+    the order of the file. ``folder`` is the run folder, None when none was written; ``url`` where
+    that is kept on object storage, if it is.
     ``duration_ms`` is known to the process that did the run, None to others. ``watched`` says,
     for each calibrated metric, whether the cases look like those it was calibrated on.
     ``cascade`` has the counts and errors of all rungs together. ``usage`` is what a
@@ -50,12 +59,15 @@ class Run:
     each gate (``GateResult``) and ``gates_code`` the exit code they give, where there are any.
     ``repeats`` says of each metric what several runs of the cases came to; None with one run.
     ``spending`` counts tokens by role and model; None where nothing was asked of any provider.
+    ``recomputed`` counts the cases of a fast run that were measured twice, those before it was
+    resumed included; None of others, and of a run that is only read.
     """
 
     header: RunHeader
     metrics: tuple[MetricSummary, ...]
     cases: CaseCounts
     folder: Path | None = None
+    url: str | None = None
     duration_ms: float | None = None
     watched: tuple[Watched, ...] = ()
     cascade: MetricSummary | None = None
@@ -65,6 +77,7 @@ class Run:
     gates_code: int | None = None
     repeats: tuple[Repeats, ...] | None = None
     spending: Spending | None = None
+    recomputed: Recomputed | None = None
     _rows: Callable[[], Iterator[CaseResult]] = field(repr=False, default=lambda: iter(()))
 
     def __iter__(self) -> Iterator[CaseResult]:
@@ -82,16 +95,30 @@ class Run:
         return self.cases.total
 
     @property
+    def place(self) -> str | None:
+        """Where the run is kept: its URL, else its folder; None when neither was written."""
+        return self.url or (None if self.folder is None else str(self.folder))
+
+    @property
     def exit_code(self) -> int:
         """0 all passed, 1 a case failed, 11 something was not measured or left unsure.
 
         6 where nothing failed but a cutoff was used that belongs to another embedder or metric.
-        With gates it is they that decide; see ``gates.evaluate.gates_exit``.
+        With gates it is they that decide; see ``gates.evaluate.gates_exit``. A shard of a run with
+        gates decides nothing: 0, or 11 where something was not measured.
         """
         if self.gates_code is not None:
             return self.gates_code
+        if self.undecided:
+            left = self.cases.unmeasured or self.cases.bad_rows
+            return EXIT_UNMEASURED if left else EXIT_PASSED
         code = exit_code(self.cases)
         return EXIT_UNCALIBRATED if code != EXIT_FAILED and self.uncalibrated else code
+
+    @property
+    def undecided(self) -> bool:
+        """Whether this is a shard of a run with gates, which are decided when it is merged."""
+        return self.header.shard is not None and bool(self.header.asked.get("gates"))
 
     @property
     def uncalibrated(self) -> bool:

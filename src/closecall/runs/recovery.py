@@ -15,24 +15,25 @@ from closecall.runs.case_order import TRIAL, Order
 from closecall.runs.caselines import filed_id
 from closecall.runs.files import CASES, RESULTS, Line, exists, lines, parsed
 from closecall.runs.values import result_id
+from closecall.seen import Seen
 
 
 class Kept(NamedTuple):
     """How far each file is sound: complete cases, their results, and the bytes they take.
 
-    ``seen`` holds a 64-bit fingerprint of each case id.
+    ``seen`` holds a 64-bit fingerprint of each case id, in 11 to 16 bytes a case.
     """
 
     cases: int
     results: int
     results_bytes: int
     cases_bytes: int
-    seen: set[int]
+    seen: Seen
 
 
 def fingerprint(run_id: str, case_id: str) -> int:
     """Return 64 bits that stand for a case of a run."""
-    return int(result_id(run_id, case_id, "")[2:18], 16)
+    return int(result_id(run_id, case_id, "")[2:18], 16) or 1
 
 
 def survey(root: Path, run_id: str, order: Order) -> Kept:
@@ -46,7 +47,7 @@ def survey(root: Path, run_id: str, order: Order) -> Kept:
     """
     texts = _case_ids(root) if exists(root, CASES) else None
     results = lines(root, RESULTS, growing=True)
-    seen: set[int] = set()
+    seen = Seen()
     count = results_bytes = cases_bytes = 0
     while True:
         group = _one_case(root, results, run_id, order)

@@ -11,15 +11,13 @@ from closecall.metrics.guards.policy import GuardPolicy
 from closecall.metrics.registry import JUDGE, is_named
 from closecall.runs.asked import GIVEN, PathLike
 from closecall.runs.budget import Budget
-from closecall.runs.evaluate import BUDGET, LABELS, evaluate
+from closecall.runs.destination import Destination, destination_of
+from closecall.runs.evaluate import BUDGET, FAST, LABELS, evaluate
 from closecall.runs.header import RunHeader
 from closecall.runs.live import IN_PYTHON
 from closecall.runs.prices import Prices
-from closecall.runs.reader import open_run
 from closecall.runs.record import Run
 from closecall.runs.runner import Progress
-from closecall.runs.sealing import repair_seal
-from closecall.runs.stored import header_of, load_run
 from closecall.runs.work import Watch
 
 if TYPE_CHECKING:
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def resume(
-    folder: PathLike,
+    folder: PathLike | Destination,
     *,
     threads: int | None = None,
     cassette: Cassette | None = None,
@@ -54,9 +52,10 @@ def resume(
     CalibrationFileError
         A calibration cannot be read.
     """
-    header = header_of(folder)
+    place = destination_of(folder)
+    header = place.header()
     if header.ended_at is not None:
-        return _finished(Path(folder), on_notice)
+        return _finished(place, on_notice)
     given = [
         what
         for what, in_python in (
@@ -82,10 +81,10 @@ def resume(
     ]
     if header.dataset.path is None or given:
         raise RunFolderError(
-            f"{folder}: the {' and '.join(given)} of this run were given in Python, so only the "
-            "program that gave them can go on: evaluate(cases, ..., aef=folder, resume=True)"
+            f"{place.place}: the {' and '.join(given)} of this run were given in Python, so only "
+            "the program that gave them can go on: evaluate(cases, ..., aef=folder, resume=True)"
         )
-    _require_calibrations(folder, header)
+    _require_calibrations(place.place, header)
     return evaluate(
         header.dataset.path,
         [plan.id for plan in header.metrics],
@@ -115,13 +114,15 @@ def resume(
         subject=header.subject,
         subject_version=header.subject_version,
         content=header.content,
-        aef=folder,
+        aef=place,
         resume=True,
+        shard=None if header.shard is None else (header.shard.index, header.shard.count),
         cache=cache,
         progress=progress,
         watch=watch,
         labelled=_kept_labels(header, on_notice),
         asked=header.asked,
+        fast=header.asked.get(FAST) is True,
         on_notice=on_notice,
     )
 
@@ -141,7 +142,7 @@ def _kept_labels(header: RunHeader, on_notice: Callable[[str], None] | None) -> 
     return kept if isinstance(kept, str | bool) else None
 
 
-def _require_calibrations(folder: PathLike, header: RunHeader) -> None:
+def _require_calibrations(folder: str, header: RunHeader) -> None:
     """Refuse calibrations that are others now, before a metric is looked for that one held."""
     if not any(plan.calibration for plan in header.metrics):
         return
@@ -161,15 +162,14 @@ def _require_calibrations(folder: PathLike, header: RunHeader) -> None:
             )
 
 
-def _finished(folder: Path, on_notice: Callable[[str], None] | None) -> Run:
+def _finished(place: Destination, on_notice: Callable[[str], None] | None) -> Run:
     """Return a closed run; one whose writer died before its seal is sealed first."""
-    repair_seal(folder)
-    problems = open_run(folder).verify()
+    problems = place.problems()
     if problems:
         raise RunFolderError(
-            f"{folder}: this run had ended, and its folder is not what it was then: "
+            f"{place.place}: this run had ended, and its folder is not what it was then: "
             f"{problems[0]}. closecall verify says it all"
         )
     if on_notice is not None:
-        on_notice(f"{folder}: this run had ended; nothing was left to do")
-    return load_run(folder)
+        on_notice(f"{place.place}: this run had ended; nothing was left to do")
+    return place.load()

@@ -41,8 +41,9 @@ _LARGE = Measured(
     tokens={name: Tokens(_MANY, _MANY, _MANY, _MANY, _MANY) for name in ("reference", "response")},
 )
 _SMALLER = (
-    "Split the file, use fewer metrics or shorter ids, or write no run folder: --no-aef (in "
-    "Python: aef=None)"
+    "Write the run in parts instead, which have no such limit: --parts DIR (in Python: "
+    "aef=PartsFolder(DIR)); or use fewer metrics or shorter ids, or write no run folder: --no-aef "
+    "(in Python: aef=None)"
 )
 
 
@@ -57,18 +58,9 @@ def require_room(header: RunHeader, metrics: Sequence[Metric], cases: Iterable[C
     UsageError
         Too many results, or too many bytes of them; or a metric's id is none the format allows.
     """
-    rows, count = header.dataset.rows, len(metrics)
-    what = f"{rows:,} cases with {count} metric{'s' if count > 1 else ''}"
-    # A repeated case has the results of each run, and those over all of them.
-    times = 1 if header.runs == 1 else header.runs + 1
-    if times > 1:
-        what += f" in {header.runs} runs each"
-    count *= times
-    if rows * count > MAX_LINES:
-        raise UsageError(
-            f"{what} are {rows * count:,} results; a run folder holds at most {MAX_LINES:,}. "
-            f"{_SMALLER}"
-        )
+    rows = header.cases
+    what, count = require_lines(header)
+    times = count // len(metrics)
     pairs = zip(header.metrics, metrics, strict=True)
     own = times * sum(_line_bytes(header, *pair) for pair in pairs)
     spare = MAX_FILE - TEXT_BUDGET
@@ -87,6 +79,26 @@ def require_room(header: RunHeader, metrics: Sequence[Metric], cases: Iterable[C
             f"the ids and texts of {rows:,} cases are more than the {MAX_FILE:,} bytes that a "
             f"run folder holds of them. {_SMALLER}"
         )
+
+
+def require_lines(header: RunHeader) -> tuple[str, int]:
+    """Refuse a run of more results than a run folder holds.
+
+    Returns the run in words, and the results of a case.
+    """
+    rows, count = header.cases, len(header.metrics)
+    what = f"{rows:,} cases with {count} metric{'s' if count > 1 else ''}"
+    # A repeated case has the results of each run, and those over all of them.
+    times = 1 if header.runs == 1 else header.runs + 1
+    if times > 1:
+        what += f" in {header.runs} runs each"
+    count *= times
+    if rows * count > MAX_LINES:
+        raise UsageError(
+            f"{what} are {rows * count:,} results; a run folder holds at most {MAX_LINES:,}. "
+            f"{_SMALLER}"
+        )
+    return what, count
 
 
 def _line_bytes(header: RunHeader, plan: MetricPlan, metric: Metric) -> int:

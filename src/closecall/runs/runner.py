@@ -34,6 +34,13 @@ Progress = Callable[[int, int], None]
 """Called with (cases done, cases in all)."""
 
 
+Measure = Callable[
+    [Sequence[Metric], Sequence[Case], CachedEmbedder, Mapping[str, Unmeasured]],
+    list[list[Measurement]],
+]
+"""Called as ``measured_batch`` is."""
+
+
 def run_cases(
     cases: Iterable[Case],
     metrics: Sequence[Metric],
@@ -43,17 +50,20 @@ def run_cases(
     *,
     missing: Mapping[str, Unmeasured] = NOTHING,
     most: int | None = None,
+    measure: Measure | None = None,
 ) -> Iterator[list[CaseResult]]:
     """Yield every case measured and decided, a batch at a time, in order.
 
     ``applied`` maps a metric's id to the calibration that decides instead of its own cutoff;
     ``guards`` look at what a cutoff accepts. ``missing`` says why a case has no response, by its
-    id. ``most`` is how many cases a batch holds, None: ``BATCH_CASES``.
+    id. ``most`` is how many cases a batch holds, None: ``BATCH_CASES``. ``measure`` measures a
+    batch, None: ``measured_batch``.
     """
+    measure = measured_batch if measure is None else measure
     calibrations = [(applied or {}).get(metric.spec.id) for metric in metrics]
     for batch in batched(cases, BATCH_CASES if most is None else most, BATCH_CHARS):
         started = time.perf_counter()
-        columns = measured_batch(metrics, batch, embedder, missing)
+        columns = measure(metrics, batch, embedder, missing)
         measured = [
             guarded(
                 metrics,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from closecall.instrument import differences
 from closecall.runs.header import MetricPlan, RunHeader
 from closecall.runs.results import guards_words
+from closecall.runs.shards import Shard
 
 
 def changes(before: RunHeader, now: RunHeader) -> list[str]:
@@ -17,6 +18,7 @@ def changes(before: RunHeader, now: RunHeader) -> list[str]:
     elif before.dataset.bad_rows != now.dataset.bad_rows:
         then, there_are = before.dataset.bad_rows, now.dataset.bad_rows
         found.append(f"the rows that cannot be read ({then:,} then, {there_are:,} now)")
+    found += _of_shards(before.shard, now.shard)
     same_instrument = before.instrument_digest == now.instrument_digest
     if not same_instrument:
         facts = "; ".join(differences(before.instrument, now.instrument))
@@ -38,6 +40,13 @@ def changes(before: RunHeader, now: RunHeader) -> list[str]:
         for was, new in zip(before.metrics, now.metrics, strict=True):
             found.extend(_metric(was, new, same_instrument=same_instrument))
     return found
+
+
+def _of_shards(then: Shard | None, now: Shard | None) -> list[str]:
+    if then == now:
+        return []
+    was, new = ("all of it" if one is None else str(one) for one in (then, now))
+    return [f"which part of it this is ({was} then, {new} now)"]
 
 
 def _subject(header: RunHeader) -> str:

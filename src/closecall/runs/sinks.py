@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import msgspec
 
 from closecall.metrics.cutoffs import PERCENT
 from closecall.runs.aef import summary_document
-from closecall.runs.caselines import case_line
+from closecall.runs.caselines import BESIDE, case_line
 from closecall.runs.folder import RunFolder
 from closecall.runs.header import MetricPlan, RunHeader
 from closecall.runs.lines import EXT
@@ -51,12 +51,23 @@ class FolderSink:
     def __init__(self, folder: RunFolder, header: RunHeader) -> None:
         self.folder, self.header = folder, header
 
-    def add(self, rows: Sequence[CaseResult]) -> None:
-        """Write texts first, then results, each in one go."""
-        self.folder.append_case(
-            [case_line(row.case, [trial.case.response for trial in row.trials]) for row in rows]
-        )
+    def add(self, rows: Sequence[CaseResult], beside: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Write texts first, then results, each in one go; ``beside`` stands with the texts."""
+        self.folder.append_case(case_lines(rows, beside))
         self.folder.append([line for row in rows for line in row_lines(self.header, row)])
+
+
+def case_lines(
+    rows: Sequence[CaseResult], beside: Sequence[Mapping[str, Any]] = ()
+) -> list[dict[str, Any]]:
+    """Return the line of each case, with what a merge needs to know of it where that is given."""
+    lines = [case_line(row.case, [trial.case.response for trial in row.trials]) for row in rows]
+    if beside:
+        lines = [
+            line | {BESIDE: dict(own)} if own else line
+            for line, own in zip(lines, beside, strict=True)
+        ]
+    return lines
 
 
 def run_json(header: RunHeader) -> dict[str, Any]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,7 +15,6 @@ from closecall.runs.case_tokens import added
 from closecall.runs.meter import Meter
 from closecall.runs.results import CaseResult, CaseTokens
 from closecall.runs.spending import Spending
-from closecall.runs.spent_file import SpentFile
 
 if TYPE_CHECKING:
     from closecall.subjects.answered import Answering
@@ -36,7 +34,7 @@ class Spender:
     def __init__(self, meter: Meter, embedder: CachedEmbedder) -> None:
         self._meter = meter
         self._embedder = embedder
-        self._file: SpentFile | None = None
+        self._keep: Callable[[Spending], None] | None = None
         self._refused = 0
 
     @property
@@ -52,14 +50,14 @@ class Spender:
         return found if found.spent else None
 
     @contextmanager
-    def kept_in(self, folder: Path) -> Iterator[None]:
-        """Keep what is spent in a run folder, whatever ends the work inside."""
-        self._file = SpentFile(folder)
+    def kept_in(self, keep: Callable[[Spending], None]) -> Iterator[None]:
+        """Call this with what is spent whenever that changes, whatever ends the work inside."""
+        self._keep = keep
         try:
             yield
         finally:
             self.save()
-            self._file = None
+            self._keep = None
 
     def whole(self, rows: Sequence[CaseResult], answering: Answering | None) -> list[CaseResult]:
         """Return the cases of a batch that are measured in full, with their answers' tokens."""
@@ -83,8 +81,8 @@ class Spender:
     def save(self) -> None:
         """Write what was spent so far, where it is kept."""
         found = self.spending
-        if self._file is not None and found is not None:
-            self._file.save(found)
+        if self._keep is not None and found is not None:
+            self._keep(found)
 
     def _with_tokens(self, row: CaseResult, answering: Answering | None) -> CaseResult:
         said = [] if answering is None else answering.said.pop(row.case.id, [])

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,7 +18,7 @@ from closecall.runs.folder import RunFolder
 from closecall.runs.gate_lines import read_decisions
 from closecall.runs.header import RunHeader
 from closecall.runs.lines import EXT
-from closecall.runs.reader import RunReader, open_run
+from closecall.runs.reader import RunReader, is_parts, open_run
 from closecall.runs.record import Answers, Run
 from closecall.runs.recovery import require_same_case
 from closecall.runs.results import CaseResult
@@ -50,6 +50,11 @@ def load_run(folder: str | os.PathLike[str], *, counts: bool = True) -> Run:
     RunFolderError
         The folder holds no run of closecall, or a line of it cannot be understood.
     """
+    if is_parts(Path(folder)):
+        from closecall.runs.parts.stored import load_parts
+        from closecall.storage import open_store
+
+        return load_parts(open_store(folder), counts=counts)
     reader = open_run(folder)
     header = _header(reader)
 
@@ -61,16 +66,17 @@ def load_run(folder: str | os.PathLike[str], *, counts: bool = True) -> Run:
         for row in rows():
             tally.add([row])
     decided = read_decisions(reader)
+    summary = str(reader.path / files.SUMMARY)
     return Run(
         header=header,
         metrics=tally.summaries(),
         cases=tally.counts(header.dataset.bad_rows),
         folder=Path(folder),
-        watched=_watched(reader),
+        watched=watched_in(reader.summary, summary),
         cascade=tally.cascade(),
         repeats=tally.repeats(),
-        usage=_usage(reader),
-        answered=_answered(reader),
+        usage=usage_in(reader.summary, summary),
+        answered=answered_in(reader.summary, summary),
         spending=read_spending(reader.path),
         gates=decided.results,
         gates_code=decided.code,
@@ -91,42 +97,47 @@ def rebuild(header: RunHeader, folder: RunFolder, cases: Iterable[Case]) -> Iter
         yield _understood(folder.path, number, header, case, own)
 
 
-def _watched(reader: RunReader) -> tuple[Watched, ...]:
-    ext = (reader.summary or {}).get("ext")
-    own = ext.get(EXT) if isinstance(ext, dict) else None
-    if not isinstance(own, dict) or "watched" not in own:
+def watched_in(summary: Document | None, place: str) -> tuple[Watched, ...]:
+    """Return what the monitor found, as a summary.json tells; its place is for messages."""
+    found = _own(summary, "watched")
+    if found is None:
         return ()
     from closecall.runs.monitor import from_json
 
     try:
-        return from_json(own["watched"])
+        return from_json(found)
     except (TypeError, msgspec.ValidationError) as error:
-        raise RunFolderError(f"{reader.path / files.SUMMARY}: ext: {error}") from error
+        raise RunFolderError(f"{place}: ext: {error}") from error
 
 
-def _usage(reader: RunReader) -> Usage | None:
+def usage_in(summary: Document | None, place: str) -> Usage | None:
     """Return what a provider reported; of a run that was resumed, in the part that ended it."""
-    ext = (reader.summary or {}).get("ext")
-    own = ext.get(EXT) if isinstance(ext, dict) else None
-    if not isinstance(own, dict) or "usage" not in own:
+    found = _own(summary, "usage")
+    if found is None:
         return None
     from closecall.embedders.base import Usage
 
     try:
-        return Usage(**msgspec.convert(own["usage"], dict[str, int]))
+        return Usage(**msgspec.convert(found, dict[str, int]))
     except (TypeError, msgspec.ValidationError) as error:
-        raise RunFolderError(f"{reader.path / files.SUMMARY}: ext.usage: {error}") from error
+        raise RunFolderError(f"{place}: ext.usage: {error}") from error
 
 
-def _answered(reader: RunReader) -> Answers | None:
-    ext = (reader.summary or {}).get("ext")
-    own = ext.get(EXT) if isinstance(ext, dict) else None
-    if not isinstance(own, dict) or "answered" not in own:
+def answered_in(summary: Document | None, place: str) -> Answers | None:
+    """Return what a subject answered."""
+    found = _own(summary, "answered")
+    if found is None:
         return None
     try:
-        return msgspec.convert(own["answered"], Answers)
+        return msgspec.convert(found, Answers)
     except msgspec.ValidationError as error:
-        raise RunFolderError(f"{reader.path / files.SUMMARY}: ext.answered: {error}") from error
+        raise RunFolderError(f"{place}: ext.answered: {error}") from error
+
+
+def _own(summary: Document | None, name: str) -> Any:
+    ext = (summary or {}).get("ext")
+    own = ext.get(EXT) if isinstance(ext, dict) else None
+    return own.get(name) if isinstance(own, dict) else None
 
 
 def _header(reader: RunReader) -> RunHeader:
@@ -148,7 +159,7 @@ def _rows(reader: RunReader, header: RunHeader) -> Iterator[CaseResult]:
     """
     done = 0
     texts = reader.filed_cases() if files.exists(reader.path, files.CASES) else None
-    for number, own in _complete(reader, order_of(header)):
+    for number, own in complete(reader, order_of(header)):
         filed = own[0]["caseId"]
         responses: Sequence[str | None] = ()
         if texts is None:
@@ -183,7 +194,7 @@ def _groups(lines: Iterator[Document], order: Order) -> Iterator[tuple[int, list
         number += len(own)
 
 
-def _complete(reader: RunReader, order: Order) -> Iterator[tuple[int, list[Document]]]:
+def complete(reader: RunReader, order: Order) -> Iterator[tuple[int, list[Document]]]:
     """Yield the results of each case; of an open run, those that are there in full."""
     place = reader.path / files.RESULTS
     for number, own in _groups(reader.results(), order):

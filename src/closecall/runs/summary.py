@@ -30,6 +30,8 @@ order; a reason may hold anything, and a million of them would not fit in a repo
 
 CASCADE = "cascade"
 
+_MANY = 10_000
+
 OTHER_REASONS = "other reasons"
 
 _UNMEASURED = ABSENCES - {State.NOT_APPLICABLE}
@@ -156,7 +158,7 @@ class MetricTally:
             borderline=self.borderline,
             truncated=self.truncated,
             mean=math.fsum(self.values) / n if n else None,
-            median=statistics.median(self.values) if n else None,
+            median=_median(self.values) if n else None,
             cutoff=self.plan.cutoff,
             cutoff_source=self.plan.cutoff_source,
             labelled=self._counts(),
@@ -205,6 +207,21 @@ class MetricTally:
         )
         unsure = count(Label.ACCEPT, State.INCONCLUSIVE) + count(Label.REJECT, State.INCONCLUSIVE)
         return counts if counts.accepts + counts.rejects + unsure else None
+
+
+def _median(values: array[float]) -> float:
+    """Return the median; of many values in 8 bytes each, where a sorted list takes 32."""
+    n = len(values)
+    if n < _MANY:
+        return statistics.median(values)
+    import numpy as np
+
+    found, half = np.array(values), n // 2
+    if n % 2:
+        found.partition(half)
+        return float(found[half])
+    found.partition((half - 1, half))
+    return float(found[half - 1] + found[half]) / 2
 
 
 def _group(case: Case) -> bytes:

@@ -90,7 +90,8 @@ def summary_entry(
     value: float | None = None
     if total is not None:
         entry["sum"] = total
-        squares = exact_sum([v * v for v in numbers]) if _squares_fit(numbers) else None
+        own = array("d", (v * v for v in numbers)) if _squares_fit(numbers) else None
+        squares = None if own is None else exact_sum(own)
         if squares is not None:
             entry["sumSq"] = squares
         if n:

@@ -54,8 +54,8 @@ def _problems(run: RunReader) -> Iterator[str]:
         stray = [path for path in paths if path in {files.WRITER, *files.STAGED}]
         for path in sorted({*files.strangers(paths), *stray}):
             yield f"{run.path / path}: does not belong in a closed run"
-    yield from _header_problems(run)
-    summary = _SummaryCheck(run)
+    yield from header_problems(run)
+    summary = SummaryCheck(run)
     yield from summary.problems
     try:
         yield from _line_problems(run, summary)
@@ -70,7 +70,8 @@ def _problems(run: RunReader) -> Iterator[str]:
         yield from _seal_problems(run, paths)
 
 
-def _header_problems(run: RunReader) -> Iterator[str]:
+def header_problems(run: RunReader) -> Iterator[str]:
+    """Yield what is wrong with run.json and the declared metrics."""
     place = run.path / files.RUN
     try:
         started = time_key(run.header.get("startedAt", ""))
@@ -86,7 +87,7 @@ def _header_problems(run: RunReader) -> Iterator[str]:
             yield f"{run.path / files.METRICS}: {metric['id']!r} has no kind closecall knows"
 
 
-def _line_problems(run: RunReader, summary: _SummaryCheck) -> Iterator[str]:
+def _line_problems(run: RunReader, summary: SummaryCheck) -> Iterator[str]:
     declared = {metric["id"] for metric in run.metrics}
     seen: set[str] = set()
     trials = TrialCheck()
@@ -110,7 +111,7 @@ def _line_problems(run: RunReader, summary: _SummaryCheck) -> Iterator[str]:
         yield from trials.compare()
 
 
-class _SummaryCheck:
+class SummaryCheck:
     """Recomputes every entry of a summary from the lines it is fed."""
 
     def __init__(self, run: RunReader) -> None:
@@ -148,11 +149,13 @@ class _SummaryCheck:
                 self._by_path[entry["path"]].append((lane["lane"], tally))
 
     def add(self, line: Document) -> None:
+        """Count one result."""
         for lane, tally in self._by_path.get(line["path"], ()):
             if line.get("lane") == lane or ("lane" not in line and self._only_lane):
                 tally.add(line)
 
     def compare(self) -> Iterator[str]:
+        """Yield where the summary says another thing than the results."""
         for entry, lane, tally in self._entries:
             expected = tally.entry()
             where = f"{self._place}: lane {lane}, {entry['metric']} at {entry['path']}"

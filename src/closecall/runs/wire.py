@@ -13,6 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 from closecall.errors import UsageError
@@ -84,7 +85,7 @@ def _require_json(value: object, where: str, depth: int) -> None:
     elif isinstance(value, float):
         if not math.isfinite(value):
             raise UsageError(f"{where}: a number must be finite, got {value}")
-    elif isinstance(value, Mapping | list | tuple):
+    elif isinstance(value, _NESTED):
         if depth > MAX_DEPTH:
             raise UsageError(f"{where}: nested more than {MAX_DEPTH} levels deep")
         _require_children(value, where, depth)
@@ -95,14 +96,27 @@ def _require_json(value: object, where: str, depth: int) -> None:
 def _require_children(
     value: Mapping[Any, Any] | list[Any] | tuple[Any, ...], where: str, depth: int
 ) -> None:
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):
         for name, child in value.items():
             if not isinstance(name, str):
                 raise UsageError(f"{where}: a member's name must be text, got {name!r}")
-            _require_json(child, f"{where}.{name}" if where else name, depth + 1)
+            if not _is_plain(child):
+                _require_json(child, f"{where}.{name}" if where else name, depth + 1)
     else:
         for index, child in enumerate(value):
-            _require_json(child, f"{where}[{index}]", depth + 1)
+            if not _is_plain(child):
+                _require_json(child, f"{where}[{index}]", depth + 1)
+
+
+_NESTED = (dict, list, tuple, Mapping)  # the plain types first: they are told apart at once
+_ALWAYS_SOUND = frozenset({str, bool, NoneType})
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value is sound at first sight, as most are; only an error needs its place."""
+    if type(value) in _ALWAYS_SOUND:
+        return True
+    return isinstance(value, float) and math.isfinite(value)
 
 
 def parse(data: bytes) -> Document:

@@ -15,10 +15,11 @@ from closecall.embedders.cached import CachedEmbedder
 from closecall.errors import BudgetError, RunFolderError
 from closecall.metrics.base import LoadingMetric, Metric
 from closecall.metrics.guards.policy import NO_GUARDS, GuardPolicy
-from closecall.records import Case, Unmeasured
+from closecall.records import JSON, Case, Unmeasured
 from closecall.runs import sinks
+from closecall.runs.beside import beside_of, first_runs
 from closecall.runs.cascade import run_cascade
-from closecall.runs.folder import RunFolder
+from closecall.runs.destination import Destination, FolderDestination, Writing
 from closecall.runs.gate_lines import Deciding, decision_lines
 from closecall.runs.header import RunHeader
 from closecall.runs.hiding import without_words
@@ -28,7 +29,6 @@ from closecall.runs.results import CaseResult
 from closecall.runs.runner import ASKED_CASES, Progress, run_cases
 from closecall.runs.same import changes
 from closecall.runs.spender import Spender
-from closecall.runs.stored import header_of, load_run, rebuild
 from closecall.runs.summary import RunTally
 from closecall.runs.values import now_utc
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from closecall.cassettes import Cassette
     from closecall.runs.monitor import Monitor, Watched
     from closecall.runs.nearest import NearestLabelled
+    from closecall.runs.twice import Twice
     from closecall.subjects.answered import Answering
     from closecall.subjects.base import Subject
 
@@ -62,17 +63,18 @@ class Work:
         watch: Callable[[list[CaseResult]], None] | None = None,
         meter: Meter | None = None,
         nearest: NearestLabelled | None = None,
+        twice: Twice | None = None,
     ) -> None:
         self.header, self.metrics, self.embedder = header, metrics, embedder
         self.guards, self.subject, self.cassette = guards, subject, cassette
         self.answering: Answering | None = None
         self.spender = Spender(meter or Meter(), embedder)
         self.watch = watch or (lambda _rows: None)
-        self.monitor, self.nearest = monitor, nearest
+        self.monitor, self.nearest, self.twice = monitor, nearest, twice
         self.applied = {
             plan.id: plan.calibration for plan in header.metrics if plan.calibration is not None
         }
-        self.total = header.dataset.rows * header.runs
+        self.total = header.cases * header.runs
         self.progress = progress or (lambda _done, _total: None)
         self.started = time.perf_counter()
 
@@ -92,34 +94,32 @@ class Work:
 
     def in_folder(self, cases: Iterable[Case], place: Path, *, resume: bool) -> Run:
         """Do it and write the results to a folder as they come."""
+        return self.in_place(cases, FolderDestination(place), resume=resume)
+
+    def in_place(self, cases: Iterable[Case], place: Destination, *, resume: bool) -> Run:
+        """Do it and write the results there as they come.
+
+        ``cases`` are those of the run, or of its shard, from the first on.
+        """
         if resume:
             self._same_question(place)
         # An embedder that cannot be used is found out before a folder is begun or touched.
-        self.embedder.prepare()
-        self._prepare_metrics()
-        if resume:
-            folder = RunFolder.resume(place)
-        else:
-            folder = RunFolder.create(
-                place,
-                sinks.run_json(self.header),
-                sinks.declared(self.header.metrics),
-                paths=[plan.id for plan in self.header.metrics],
-                runs=self.header.runs,
-            )
-        with folder:
+        self.prepare()
+        with place.resume(self.header) if resume else place.create(self.header) as folder:
             tally = RunTally.of(self.header)
             left = iter(cases)
-            for row in rebuild(self.header, folder, islice(left, folder.done)):
-                tally.add([row])
-                self.watch([row])
-                if self.monitor is not None:
-                    self.monitor.add(_first_runs([row]))
-            with self.spender.kept_in(place):
-                self._go(left, sinks.FolderSink(folder, self.header).add, tally, in_folder=True)
+            beside = place.beside or self.header.shard is not None
+            with self.spender.kept_in(folder.save):
+                for span in folder.spans():
+                    own = islice(left, span.stop - span.first)
+                    if span.kept:
+                        self._again(folder.existing(span, own), tally)
+                    elif span.stop > span.first:
+                        folder.begin(span)
+                        self._go(own, self._writer(folder, beside=beside), tally, in_folder=True)
             watched = self._watched()
             # Gates decide from what was counted meanwhile, so no row is read for them again.
-            counted = self._run(self.header, tally, place, lambda: iter(()), watched)
+            counted = self._run(self.header, tally, None, lambda: iter(()), watched)
             decided = self._decided(counted)
             folder.close(
                 gates=decision_lines(decided.gates, decided.gates_code, now_utc()),
@@ -128,14 +128,61 @@ class Work:
                     tally.metrics,
                     watched,
                     self.embedder.usage,
-                    self._answered(),
+                    self.answered(),
                     repeats=tally.repeats(),
                     spending=self.spender.spending,
                 ),
             )
-        finished = load_run(place, counts=False)
-        run = self._run(finished.header, tally, place, finished.__iter__, watched)
-        return dataclasses.replace(run, gates=decided.gates, gates_code=decided.gates_code)
+        finished = place.load(counts=False)
+        run = self._run(finished.header, tally, finished.folder, finished.__iter__, watched)
+        return dataclasses.replace(
+            run, gates=decided.gates, gates_code=decided.gates_code, url=finished.url
+        )
+
+    def _again(self, rows: Iterable[CaseResult], tally: RunTally) -> None:
+        """Count cases that are there already."""
+        for row in rows:
+            tally.add([row])
+            self.watch([row])
+            if self.twice is not None:
+                self.twice.count_kept(row)
+            if self.monitor is not None:
+                self.monitor.add(first_runs([row]))
+
+    def _writer(self, folder: Writing, *, beside: bool) -> Callable[[list[CaseResult]], None]:
+        def write(rows: list[CaseResult]) -> None:
+            folder.add(rows, [self.beside(row) for row in rows] if beside else ())
+
+        return write
+
+    def beside(self, row: CaseResult) -> dict[str, JSON]:
+        """Return what a merge needs to know of a case that its own lines do not say."""
+        return beside_of(row, self.monitor, self.watch, content=self.header.content)
+
+    def prepare(self) -> None:
+        """Load the embedder and the metrics, so that what cannot be used is found out now."""
+        self.embedder.prepare()
+        self._prepare_metrics()
+
+    def rows_of(self, cases: Iterable[Case]) -> Iterator[list[CaseResult]]:
+        """Yield cases measured and decided, as a folder keeps them; nothing is counted.
+
+        Raises
+        ------
+        BudgetError
+            The budget is spent; what was measured was yielded before.
+        """
+        tally = RunTally.of(self.header)
+        found = self._repeated(cases, tally) if self.header.runs > 1 else self._measured(cases)
+        try:
+            done = 0
+            for rows, whole in self._whole(found, hides=not self.header.content):
+                done += len(rows)
+                yield rows
+                if not whole:
+                    raise self.spender.over(done, self.header.cases)
+        finally:
+            self.spender.end()
 
     def _prepare_metrics(self) -> None:
         for metric in self.metrics:
@@ -158,6 +205,10 @@ class Work:
             self.spender.end()
 
     def _measured(self, cases: Iterable[Case]) -> Iterator[list[CaseResult]]:
+        if self.twice is not None:
+            return run_cases(
+                cases, self.metrics, self.embedder, self.applied, self.guards, measure=self.twice
+            )
         run = run_cascade if self.header.cascade else run_cases
         missing: Mapping[str, Unmeasured] = {}
         if self.subject is not None:
@@ -213,6 +264,20 @@ class Work:
         *,
         hides: bool,
     ) -> None:
+        for rows, whole in self._whole(batches, hides=hides):
+            keep(rows)
+            tally.add(rows)
+            self.watch(rows)
+            if self.monitor is not None:
+                self.monitor.add(first_runs(rows))
+            self.progress(tally.cases * self.header.runs, self.total)
+            if not whole:
+                raise self.spender.over(tally.cases, self.header.cases)
+
+    def _whole(
+        self, batches: Iterable[list[CaseResult]], *, hides: bool
+    ) -> Iterator[tuple[list[CaseResult], bool]]:
+        """Yield batches as they are kept, and whether a batch is whole or a budget cut it."""
         for found in batches:
             # What a replay lacks is no wrong answer: the run ends, and nothing of it is kept.
             lost = None if self.cassette is None else self.cassette.missing()
@@ -222,16 +287,10 @@ class Work:
             rows = [without_words(row) for row in whole] if hides else whole
             if self.nearest is not None:
                 rows = self.nearest.beside(rows, self.embedder)
-            keep(rows)
-            tally.add(rows)
-            self.watch(rows)
-            if self.monitor is not None:
-                self.monitor.add(_first_runs(rows))
-            self.progress(tally.cases * self.header.runs, self.total)
-            if len(rows) < len(found):
-                raise self.spender.over(tally.cases, self.header.dataset.rows)
+            yield rows, len(rows) == len(found)
 
-    def _answered(self) -> Answers | None:
+    def answered(self) -> Answers | None:
+        """Return what the subject answered since the work, or its last cases, began."""
         found = self.answering
         if found is None:
             return None
@@ -250,13 +309,13 @@ class Work:
     def _watched(self) -> tuple[Watched, ...]:
         return () if self.monitor is None else self.monitor.finish()
 
-    def _same_question(self, place: Path) -> None:
+    def _same_question(self, place: Destination) -> None:
         """Refuse to mix two questions in one run; go on under the run's own id and start."""
-        before = header_of(place)
+        before = place.header()
         changed = changes(before, self.header)
         if changed:
             raise RunFolderError(
-                f"{place}: cannot go on, because this is no longer the run that was begun. "
+                f"{place.place}: cannot go on, because this is no longer the run that was begun. "
                 f"Changed: {', and '.join(changed)}. Start a new run with another --aef DIR."
             )
         self.header = msgspec.structs.replace(
@@ -281,12 +340,8 @@ class Work:
             cascade=tally.cascade(),
             repeats=tally.repeats(),
             usage=self.embedder.usage,
-            answered=self._answered(),
+            answered=self.answered(),
             spending=self.spender.spending,
+            recomputed=None if self.twice is None else self.twice.counts,
             _rows=rows,
         )
-
-
-def _first_runs(rows: list[CaseResult]) -> list[CaseResult]:
-    """Return one answer a case: a mean over several is spread otherwise than single ones are."""
-    return [row.trials[0] if row.trials else row for row in rows]

@@ -1,0 +1,83 @@
+"""What a merge needs to know of each case, where a run is only a part of what is merged.
+
+The lines of a case say what it came to. Whether the run looks like its calibration, and how its
+error rates spread over questions, also depends on lengths, slices and groups, of which a folder
+without content holds nothing. So a shard keeps these beside each case: numbers, values of slices
+as the monitor may quote them, and digests of groups. Merging then counts as one run would have.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from closecall.calibration.labels.items import group_of
+from closecall.records import JSON, Case
+from closecall.runs.gate_lines import Noting
+from closecall.runs.results import CaseResult
+
+if TYPE_CHECKING:
+    from closecall.runs.monitor import Look, Monitor
+
+_GROUP, _LOOKS, _NOTE = "group", "looks", "gates"
+
+
+def beside_of(
+    row: CaseResult, monitor: Monitor | None, watch: object = None, *, content: bool
+) -> dict[str, JSON]:
+    """Return JSON values; ``with_group``, ``looks_beside`` and ``note_beside`` read them back.
+
+    Where ``content`` is kept a case's group can be told from its texts.
+    """
+    found: dict[str, JSON] = {} if content else {_GROUP: _digest(group_of(row.case)[0])}
+    if monitor is not None:
+        looks = monitor.looks(first_run(row))
+        found[_LOOKS] = [None if one is None else [*one[:3], _digest(one.group)] for one in looks]
+    note = watch.note(row) if isinstance(watch, Noting) else None
+    if note is not None:
+        found[_NOTE] = [bool(one) for one in note]
+    return found
+
+
+def note_beside(beside: Mapping[str, Any]) -> list[bool] | None:
+    """Return which gates a case was about; raises ``msgspec.ValidationError``."""
+    return msgspec.convert(beside.get(_NOTE), list[bool] | None)
+
+
+def with_group(case: Case, beside: Mapping[str, Any]) -> Case:
+    """Return a case whose texts were not kept with what stands for its group."""
+    digest = beside.get(_GROUP)
+    if case.group is not None or not isinstance(digest, str):
+        return case
+    return msgspec.structs.replace(case, group=digest)
+
+
+def looks_beside(beside: Mapping[str, Any]) -> Sequence[Look | None]:
+    """Return what the monitor noted of a case.
+
+    Raises
+    ------
+    msgspec.ValidationError
+        It is no such thing.
+    """
+    from closecall.runs.monitor import Look
+
+    return msgspec.convert(beside.get(_LOOKS, []), list[Look | None])
+
+
+def first_run(row: CaseResult) -> CaseResult:
+    """Return one answer of a case: a mean over several is spread otherwise than single ones."""
+    return row.trials[0] if row.trials else row
+
+
+def first_runs(rows: Sequence[CaseResult]) -> list[CaseResult]:
+    """Return one answer a case."""
+    return [first_run(row) for row in rows]
+
+
+def _digest(name: str) -> str:
+    spelt = name.encode("utf-8", errors="surrogatepass")
+    return hashlib.blake2b(spelt, digest_size=16).hexdigest()

@@ -1,0 +1,133 @@
+"""Closing a parts folder: summary, gates, header and seal; and whether the seal still holds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from closecall.errors import ClosecallError
+from closecall.runs import files
+from closecall.runs.aef import FileDigest, seal_document
+from closecall.runs.header import RunHeader
+from closecall.runs.parts.documents import (
+    MAX_SEAL,
+    read_document,
+    run_document_of,
+    run_json,
+    size_in,
+)
+from closecall.runs.parts.ranges import part_named, parts_in, whole
+from closecall.runs.values import now_utc
+from closecall.runs.wire import SCHEMA_VERSION, Document, dump_document, dump_line
+from closecall.storage import Store
+
+_CHUNK = 1024 * 1024
+_UNSEALED = frozenset({files.SEAL})
+
+
+def close_parts(
+    store: Store,
+    header: RunHeader,
+    *,
+    summary: Mapping[str, Any],
+    gates: Sequence[Mapping[str, Any]] = (),
+    ended_at: str | None = None,
+) -> None:
+    """Write summary and gates, say in the header that the run ended, and seal all of it.
+
+    Killed half-way, it can be called again.
+
+    Raises
+    ------
+    RunFolderError
+        Cases are missing.
+    StorageError
+        The place cannot be written.
+    """
+    before = run_document_of(store)
+    parts = whole(parts_in(store), header.first, header.first + header.cases, store.place)
+    wanted = {part.name for part in parts}
+    for part in parts_in(store):
+        if part.name not in wanted:  # two processes went on with the run, and one sufficed
+            store.remove(part.name)
+    store.write(
+        files.SUMMARY,
+        dump_document({"schemaVersion": SCHEMA_VERSION, "runId": header.run_id, **summary}),
+    )
+    if gates:
+        store.write(files.GATES, b"".join(map(dump_line, gates)))
+    else:
+        store.remove(files.GATES)
+    run = run_json(header, size_in(before), ended_at=ended_at or now_utc())
+    store.remove(files.SEAL)
+    store.write(files.RUN, dump_document(run))
+    seal(store, run)
+
+
+def seal(store: Store, run: Document) -> None:
+    """Write the seal of a closed run."""
+    digests = {name: digest_in(store, name) for name in sealed_names(store)}
+    store.write(files.SEAL, dump_document(seal_document(run, digests)))
+
+
+def sealed_names(store: Store) -> list[str]:
+    """Return the files that a seal covers."""
+    return [name for name in store.names() if name not in _UNSEALED]
+
+
+def digest_in(store: Store, name: str) -> FileDigest:
+    """Return sha256 and size of a file, read in pieces."""
+    hashed, size = hashlib.sha256(), 0
+    with store.open(name) as file:
+        while chunk := file.read(_CHUNK):
+            hashed.update(chunk)
+            size += len(chunk)
+    return FileDigest(hashed.hexdigest(), size)
+
+
+def seal_problems(store: Store, run: Document) -> Iterator[str]:
+    """Yield what is no longer as it was sealed; nothing for a folder without a seal."""
+    place = f"{store.place}/{files.SEAL}"
+    if not store.exists(files.SEAL):
+        return
+    try:
+        stated = read_document(store, files.SEAL, MAX_SEAL)
+        digests = {str(s["name"]): str(s["digest"]["sha256"]) for s in stated["subject"]}
+        predicate = dict(stated["predicate"])
+        actual = {name: digest_in(store, name) for name in sealed_names(store)}
+        expected = seal_document(run, actual, predicate["sealedAt"])["predicate"]
+    except ClosecallError as error:
+        yield str(error)
+        return
+    except (KeyError, TypeError, AttributeError, ValueError):
+        yield f"{place}: is not laid out as a seal of this run"
+        return
+    for name in sorted({*digests, *actual}):
+        if name not in actual:
+            yield f"{store.place}/{name}: is missing, the seal names it"
+        elif name not in digests:
+            yield f"{store.place}/{name}: was added after sealing"
+        elif digests[name] != actual[name].sha256:
+            yield f"{store.place}/{name}: was changed after sealing"
+    for name, value in expected.items():
+        if predicate.get(name) != value:
+            yield f"{place}: {name} should be {value!r}, is {predicate.get(name)!r}"
+
+
+def repair(store: Store) -> None:
+    """Seal a closed run whose writer was killed before its last move."""
+    run = run_document_of(store)
+    if run["status"] == "completed" and not store.exists(files.SEAL):
+        seal(store, run)
+
+
+def reopened(store: Store) -> None:
+    """Take away what a killed close left of a run that goes on."""
+    for name in (files.SEAL, files.SUMMARY, files.GATES):
+        store.remove(name)
+
+
+def strangers(names: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the files that belong to no run in parts."""
+    return [name for name in names if name not in known and part_named(name) is None]
