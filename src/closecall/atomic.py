@@ -88,13 +88,14 @@ def _resolved(path: str | os.PathLike[str]) -> Path:
 def _mode(target: Path) -> int:
     """Return the permissions for a file: those it has, or those a new one gets."""
     if not target.exists():
-        return 0o666 & ~_umask()
+        return new_file_mode()
     if not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     return stat.S_IMODE(target.stat().st_mode)
 
 
-def _umask() -> int:
+def new_file_mode() -> int:
+    """Return the permissions that a new file gets, which one made by ``tempfile`` lacks."""
     mask = os.umask(0o077)
     os.umask(mask)
-    return mask
+    return 0o666 & ~mask

@@ -216,6 +216,35 @@ def test_a_merge_that_fails_half_way_leaves_nothing(shards, tmp_path, monkeypatc
     assert not to.exists() or not [path for path in to.rglob("*") if path.is_file()]
 
 
+def test_a_merge_that_finds_the_disk_full_is_not_sent_to_resume_it(shards, tmp_path, monkeypatch):
+    import os
+
+    writing = os.write
+
+    def full(descriptor, data):
+        if b'"resultId"' in bytes(data):
+            raise OSError(28, "No space left on device")
+        return writing(descriptor, data)
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(RunFolderError, match=r"No space left on device\. Choose another") as error:
+        merge_runs(shards, tmp_path / "merged")
+    assert "resume" not in str(error.value)
+    assert not (tmp_path / "merged").exists()
+
+
+@pytest.mark.parametrize("kind", ["folder", "parts"])
+def test_a_merge_into_a_place_that_is_taken_names_its_own_option(shards, tmp_path, kind):
+    to = tmp_path / "merged"
+    merge_runs(shards, to)
+    before = sorted(to.rglob("*"))
+    with pytest.raises(
+        RunFolderError, match=r"already holds a run.*Choose another place: -o DIR$"
+    ):
+        merge_runs(shards, to if kind == "folder" else parts(to))
+    assert sorted(to.rglob("*")) == before
+
+
 def test_a_shard_goes_on_as_that_shard(cases, tmp_path, monkeypatch):
     monkeypatch.setattr("closecall.runs.runner.BATCH_CASES", 10)
 

@@ -81,6 +81,22 @@ def test_without_content_no_text_is_in_it(cases, tmp_path):
     assert len(list(load_run(tmp_path / "run"))) == CASES
 
 
+@pytest.mark.parametrize("kind", ["folder", "parts"])
+def test_without_content_no_value_of_a_row_that_was_left_out_is_in_it(tmp_path, kind):
+    file = write(tmp_path / "cases.jsonl", 3)
+    values = ("a note to myself", "it's \"quoted\" and ' private")
+    with file.open("a", encoding="utf-8") as out:
+        for at, value in enumerate(values):
+            row = {"id": f"bad-{at}", "response": "r", "reference": "r", "label": value}
+            out.write(json.dumps(row) + "\n")
+    to = tmp_path / "run"
+    found = run(file, parts(to) if kind == "parts" else to, content=False, on_bad_row="skip")
+    said = "\n".join(found.header.dataset.problems)
+    assert said.count("cases.jsonl:") == said.count("label: expected accept or reject") == 2
+    assert [word for word in ("note", "quoted", "private") if word in said] == []
+    assert (to / "run.json").read_text(encoding="utf-8").count('got \\"...\\"') == 2
+
+
 def test_killed_again_and_again_it_ends_as_if_it_never_was(cases, made, tmp_path):
     writer = Path(__file__).parent / "parts_writer.py"
     place, draw, killed = tmp_path / "run", random.Random(1), 0
@@ -210,6 +226,30 @@ def test_a_run_that_ended_is_returned(cases, tmp_path):
     assert open_run(tmp_path / "run").sealed
 
 
+def test_whoever_goes_on_with_a_run_that_another_ends_returns_it(cases, tmp_path, monkeypatch):
+    from closecall import evaluate
+
+    def stopped(_done, _total):
+        raise StoppedError
+
+    with pytest.raises(StoppedError):
+        evaluate(cases, ["token_f1"], aef=parts(tmp_path / "run"), progress=stopped)
+    resume, others = PartsFolder.resume, []
+
+    def second(self, header):
+        if not others:  # between this one's look at the run and its first part
+            others.append(None)
+            resuming.resume(tmp_path / "run")
+        return resume(self, header)
+
+    monkeypatch.setattr(PartsFolder, "resume", second)
+    said = []
+    found = resuming.resume(tmp_path / "run", on_notice=said.append)
+    assert others
+    assert found.cases.total == CASES
+    assert "had ended" in said[-1]
+
+
 def test_kept_runs_know_it(copy):
     (found,) = runs_in(copy.parent)
     assert (found.status, found.counts.total) == ("complete", CASES)
@@ -283,6 +323,26 @@ def test_what_the_seal_says_is_held_against_every_file(copy):
     assert "lack cases: 96 to 127" in " ".join(open_run(copy).verify())
     with pytest.raises(RunFolderError, match="96 to 127"):
         load_run(copy)
+
+
+def test_a_seal_of_a_run_that_is_open_shows(copy):
+    facts = json.loads((copy / "run.json").read_text(encoding="utf-8"))
+    (copy / "run.json").write_text(json.dumps(facts | {"status": "running"}), encoding="utf-8")
+    said = open_run(copy).verify()
+    assert any(
+        "seal.json: seals a run that run.json says is still being written" in s for s in said
+    )
+
+
+def test_a_damaged_part_of_an_open_run_is_measured_again_once_it_is_gone(cases, tmp_path):
+    with pytest.raises(StoppedError):
+        run(cases, parts(tmp_path / "run"), progress=stop_at(100))
+    damaged = part_files(tmp_path / "run")[1]
+    damaged.write_bytes(damaged.read_bytes()[:-30])
+    with pytest.raises(RunFolderError, match=rf"{damaged.name}.*Delete that file"):
+        run(cases, tmp_path / "run", resume=True)
+    damaged.unlink()
+    assert same_run(run(cases, tmp_path / "run", resume=True), run(cases))
 
 
 def test_a_stranger_shows(copy):

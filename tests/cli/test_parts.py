@@ -67,6 +67,8 @@ def test_a_shard_without_gates_exits_by_its_own_cases(cli, cases):
         (("--shard", "3/2"), 2, "there is no shard 3 of 2"),
         (("--shard", "two"), 2, "such as 2/8"),
         (("--part-cases", "0"), 2, "--part-cases"),
+        (("--part-cases", "9"), 2, "--part-cases is of a run in parts: give --parts too"),
+        (("--part-cases", "9", "--aef", "a"), 2, "give --parts too"),
     ],
 )
 def test_what_does_not_go_together_is_refused(cli, cases, args, code, said):

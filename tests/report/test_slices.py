@@ -9,7 +9,16 @@ from closecall import Case, evaluate, load_run
 from closecall.calibration.groups import clustered_rate
 from closecall.records import Label, State
 from closecall.report.formats import write
-from closecall.report.slices import MOST_FIELDS, MOST_NOTED, MOST_VALUES, TAG, slices_of
+from closecall.report.slices import (
+    MOST_FIELDS,
+    MOST_NOTED,
+    MOST_VALUES,
+    TAG,
+    SliceColumns,
+    Units,
+    slices_of,
+    unit_mark,
+)
 from closecall.testing import HashEmbedder
 
 GOOD, BAD = "the saddle takes five days", "nobody knows"
@@ -47,6 +56,16 @@ def shown(found, form):
     out = io.StringIO()
     write(found, form, out)
     return out.getvalue()
+
+
+def test_marks_of_units_come_to_the_figures_that_their_numbers_do():
+    """They take 8 bytes a case, where numbering names takes a dictionary of them."""
+    found = run(cases(count=200))
+    numbered, marked, units = SliceColumns(found.header), SliceColumns(found.header), Units()
+    for row in found:
+        numbered.add(row, units.number(row.case))
+        marked.add(row, unit_mark(row.case))
+    assert marked.slices() == numbered.slices() == slices_of(found.header, found)
 
 
 def test_every_figure_by_hand():

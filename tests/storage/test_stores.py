@@ -1,5 +1,6 @@
 """What every store does, in a folder and in fsspec's memory; servers are in ``test_servers``."""
 
+import os
 import sys
 import threading
 
@@ -88,6 +89,41 @@ def test_what_is_being_written_in_a_folder_is_not_listed_nor_left(tmp_path):
     assert list(tmp_path.iterdir()) == []
     (tmp_path / ".closecall-abc").write_bytes(b"half")
     assert store.names() == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_files_of_a_folder_have_the_permissions_of_any_new_file(tmp_path):
+    """Whoever may read the folder may read all of it, however a file was put there."""
+    store = open_store(tmp_path)
+    mask = os.umask(0o027)
+    try:
+        store.create("created", b"one")
+        store.write("written", b"two")
+    finally:
+        os.umask(mask)
+    modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("created", "written")]
+    assert modes == [0o640, 0o640]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and pipes are those of POSIX")
+@pytest.mark.parametrize("call", ["read", "size", "open"])
+def test_links_and_pipes_in_a_folder_are_refused(tmp_path, call):
+    """A folder may come from anyone: a link leads out of it, and a pipe is waited for forever."""
+    store = open_store(tmp_path / "store", create=True)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "file").write_bytes(b"not yours")
+    (tmp_path / "store" / "link").symlink_to(tmp_path / "outside" / "file")
+    (tmp_path / "store" / "folder").symlink_to(tmp_path / "outside")
+    (tmp_path / "store" / "own").mkdir()
+    os.mkfifo(tmp_path / "store" / "pipe")
+    for name, said in (
+        ("link", "store/link: is a link"),
+        ("folder/file", "store/folder: is a link"),
+        ("own", "store/own: is not a regular file"),
+        ("pipe", "store/pipe: is not a regular file"),
+    ):
+        with pytest.raises(StorageError, match=said):
+            getattr(store, call)(name)
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -43,6 +44,11 @@ if TYPE_CHECKING:
 
 _TOGETHER = 256
 """Cases copied in one go."""
+_ELSEWHERE = re.compile(
+    r"(?:Continue it with: .*; or choose|Choose) another(?: folder| place)?: --(?:aef|parts) DIR"
+)
+_SAFE = re.compile(r"\. (?:The \d+ lines before|Its results) are safe\..*", re.DOTALL)
+"""What a run folder says that cannot be written; of a merge nothing is left to go on with."""
 
 
 def merge_runs(
@@ -176,13 +182,14 @@ def _into_folder(  # noqa: PLR0917 - what the merge comes to
     totals: Totals,
     ended: str,
 ) -> Run:
-    folder = RunFolder.create(
-        place,
-        sinks.run_json(header),
-        sinks.declared(header.metrics),
-        paths=[plan.id for plan in header.metrics],
-        runs=header.runs,
-    )
+    with _said_of_a_merge():
+        folder = RunFolder.create(
+            place,
+            sinks.run_json(header),
+            sinks.declared(header.metrics),
+            paths=[plan.id for plan in header.metrics],
+            runs=header.runs,
+        )
     with _nothing_left(lambda: shutil.rmtree(place, ignore_errors=True)), folder:
         for batch in cases:
             folder.append_case([_plain(kept.record) for kept in batch], as_kept=True)
@@ -210,7 +217,8 @@ def _into_parts(  # noqa: PLR0917 - same
     ended: str,
 ) -> Run:
     store = to.store(create=True)
-    begin(store, header, to.cases)
+    with _said_of_a_merge():
+        begin(store, header, to.cases)
     with _nothing_left(lambda: _emptied(store)):
         writer = PartWriter(store, header, 0, to.cases)
         for batch in cases:
@@ -230,13 +238,26 @@ def _emptied(store: Store) -> None:
 
 
 @contextmanager
+def _said_of_a_merge() -> Iterator[None]:
+    """Name the option of a merge, and nothing to go on with, where a place cannot be taken."""
+    try:
+        yield
+    except RunFolderError as error:
+        told = _ELSEWHERE.sub("Choose another place: -o DIR", str(error))
+        raise RunFolderError(told) from error
+
+
+@contextmanager
 def _nothing_left(clear: Callable[[], None]) -> Iterator[None]:
     """Take away what was written where the merge does not come to its end."""
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         with suppress(ClosecallError):  # the first error counts
             clear()
+        told = _SAFE.sub("", str(error))
+        if isinstance(error, RunFolderError) and told != str(error):
+            raise RunFolderError(f"{told}. Choose another place: -o DIR") from error
         raise
 
 

@@ -28,7 +28,7 @@ from closecall.cli.live_options import (
     tape_of,
     told,
 )
-from closecall.cli.options import cutoffs, pairs, require_one_cache, typed_window
+from closecall.cli.options import cutoffs, pairs, require_one_cache, require_parts, typed_window
 from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
 from closecall.cli.places import CASES, Place, Url, renamed, shown, writing
@@ -96,6 +96,8 @@ def command(
         raise click.UsageError("--aef and --no-aef exclude each other")
     if options["parts"] and (options["aef"] or options["no_aef"]):
         raise click.UsageError("--parts stands for a run folder: leave out --aef and --no-aef")
+    if resume is None:
+        require_parts(context, in_parts=options["parts"] is not None)
     require_one_cache(options)
     form = _format(options["form"], options["output"])
     begun, take_over = resume is not None, options["take_over"]

@@ -182,6 +182,13 @@ def typed_window(context: click.Context) -> str | None:
     return window
 
 
+def require_parts(context: click.Context, *, in_parts: bool) -> None:
+    """Refuse --part-cases where no run in parts is written, which would take no notice of it."""
+    source = context.get_parameter_source("part_cases")
+    if not in_parts and source is click.core.ParameterSource.COMMANDLINE:
+        raise click.UsageError("--part-cases is of a run in parts: give --parts too")
+
+
 def pairs(values: tuple[str, ...], option: str, example: str) -> dict[str, str]:
     """Return ``NAME=VALUE`` arguments as a dict; a name given twice is an error."""
     found: dict[str, str] = {}

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from closecall.cli.options import require_parts
 from closecall.cli.places import FOLDER, LocalType, Place, url_of
 from closecall.cli.say import say
 
@@ -69,6 +70,7 @@ def merge(
     The run that comes of it has the lines, counts, gates and exit code of one that was never
     sharded; only its id, the ids made of it, and times are its own.
     """
+    require_parts(click.get_current_context(), in_parts=parts)
     from closecall.bulk.merging import merge_runs
     from closecall.bulk.shards import gates_of
     from closecall.cli.gating import GateWatch, kept_gates

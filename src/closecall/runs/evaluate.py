@@ -10,6 +10,8 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from closecall._version import __version__
 from closecall.datasets import OnBadRow
 from closecall.embedders.base import Embedder
@@ -29,6 +31,7 @@ from closecall.runs.asked import (
 from closecall.runs.budget import Budget, read_budget
 from closecall.runs.destination import Destination, destination_of
 from closecall.runs.header import RunHeader
+from closecall.runs.hiding import problem_without_words
 from closecall.runs.live import Answers, Judging
 from closecall.runs.meter import Meter
 from closecall.runs.preparing import choose, monitor_of
@@ -236,6 +239,10 @@ def evaluate(
     if resume and aef is None:
         raise UsageError("resume needs the run folder: aef=DIR")
     source, facts = read_cases(cases, mapping, on_bad_row, chosen.needed)
+    if not content and aef is not None:
+        facts = msgspec.structs.replace(
+            facts, problems=tuple(map(problem_without_words, facts.problems))
+        )
     part = None if asked_shard is None else shard_of(asked_shard, facts.rows)
     if part is not None:
         source = cases_between(source, part.first, part.stop)

@@ -18,6 +18,7 @@ _QUOTED = re.compile(
     '"[^"\n]*"|(?<!\\w)\'[^\n]*?\'(?!\\w)|\u201c[^\u201d\n]*\u201d|\u2018[^\u2019\n]*\u2019'
 )
 HIDDEN = '"..."'
+_GOT = re.compile("\\bgot [\"'].*", re.DOTALL)
 
 _OWN_WORDS = frozenset({"interpretation", "rating", "state", "judge"})
 """Details that are words of closecall or of the run's own settings."""
@@ -37,6 +38,11 @@ def without_words(row: CaseResult) -> CaseResult:
         )
     results = tuple(_hidden(result) for result in row.results)
     return msgspec.structs.replace(row, results=results)
+
+
+def problem_without_words(problem: str) -> str:
+    """Return what is wrong with a row, without the value that was found in it."""
+    return _reason(_GOT.sub(f"got {HIDDEN}", problem))
 
 
 def _hidden(result: MetricResult) -> MetricResult:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from closecall.errors import RunFolderError
+from closecall.errors import RunFolderError, StorageError
 from closecall.metrics.guards.policy import GuardPolicy
 from closecall.metrics.registry import JUDGE, is_named
 from closecall.runs.asked import GIVEN, PathLike
@@ -85,46 +85,52 @@ def resume(
             "the program that gave them can go on: evaluate(cases, ..., aef=folder, resume=True)"
         )
     _require_calibrations(place.place, header)
-    return evaluate(
-        header.dataset.path,
-        [plan.id for plan in header.metrics],
-        header.embedder,
-        cutoffs={
-            p.id: p.cutoff
-            for p in header.metrics
-            if p.cutoff is not None and p.calibration is None
-        },
-        calibration=[p.calibration.path for p in header.metrics if p.calibration is not None]
-        or None,
-        uncalibrated=any(p.calibration and p.calibration.uncalibrated for p in header.metrics),
-        cascade=header.cascade,
-        judge=list(header.judges) or None,
-        answers=header.subject_plan,
-        runs=header.runs,
-        success_threshold=header.success_threshold,
-        cassette=cassette,
-        budget=_kept_budget(header) if budget is None else budget,
-        prices=prices,
-        guards=GuardPolicy(next((p.guards for p in header.metrics if p.guards), {})),
-        window=header.instrument.window,
-        threads=threads,
-        mapping=header.dataset.mapping,
-        on_bad_row=header.dataset.on_bad_row,
-        name=header.name,
-        subject=header.subject,
-        subject_version=header.subject_version,
-        content=header.content,
-        aef=place,
-        resume=True,
-        shard=None if header.shard is None else (header.shard.index, header.shard.count),
-        cache=cache,
-        progress=progress,
-        watch=watch,
-        labelled=_kept_labels(header, on_notice),
-        asked=header.asked,
-        fast=header.asked.get(FAST) is True,
-        on_notice=on_notice,
-    )
+    try:
+        return evaluate(
+            header.dataset.path,
+            [plan.id for plan in header.metrics],
+            header.embedder,
+            cutoffs={
+                p.id: p.cutoff
+                for p in header.metrics
+                if p.cutoff is not None and p.calibration is None
+            },
+            calibration=[p.calibration.path for p in header.metrics if p.calibration is not None]
+            or None,
+            uncalibrated=any(p.calibration and p.calibration.uncalibrated for p in header.metrics),
+            cascade=header.cascade,
+            judge=list(header.judges) or None,
+            answers=header.subject_plan,
+            runs=header.runs,
+            success_threshold=header.success_threshold,
+            cassette=cassette,
+            budget=_kept_budget(header) if budget is None else budget,
+            prices=prices,
+            guards=GuardPolicy(next((p.guards for p in header.metrics if p.guards), {})),
+            window=header.instrument.window,
+            threads=threads,
+            mapping=header.dataset.mapping,
+            on_bad_row=header.dataset.on_bad_row,
+            name=header.name,
+            subject=header.subject,
+            subject_version=header.subject_version,
+            content=header.content,
+            aef=place,
+            resume=True,
+            shard=None if header.shard is None else (header.shard.index, header.shard.count),
+            cache=cache,
+            progress=progress,
+            watch=watch,
+            labelled=_kept_labels(header, on_notice),
+            asked=header.asked,
+            fast=header.asked.get(FAST) is True,
+            on_notice=on_notice,
+        )
+    except (RunFolderError, StorageError):
+        if place.header().ended_at is None:
+            raise
+        # Another process went on with it too, and has ended it meanwhile.
+        return _finished(place, on_notice)
 
 
 def _kept_budget(header: RunHeader) -> str | None:

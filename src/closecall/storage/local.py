@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from closecall.atomic import PREFIX, whole_bytes
+from closecall.atomic import PREFIX, new_file_mode, whole_bytes
 from closecall.errors import StorageError, UsageError
 from closecall.storage.store import checked
 
@@ -40,18 +41,28 @@ class LocalStore:
 
     def size(self, name: str) -> int:
         """Return its bytes."""
-        with _translated(self._path(name), "cannot be looked at"):
-            return self._path(name).stat().st_size
+        with self.open(name) as file:
+            return os.fstat(file.fileno()).st_size
 
     def read(self, name: str) -> bytes:
         """Return all of it."""
-        with _translated(self._path(name), "cannot be read"):
-            return self._path(name).read_bytes()
+        with self.open(name) as file, _translated(self._path(name), "cannot be read"):
+            return file.read()
 
     def open(self, name: str) -> BinaryIO:
-        """Open it for reading."""
-        with _translated(self._path(name), "cannot be read"):
-            return self._path(name).open("rb")
+        """Open it for reading; links, pipes and devices are refused."""
+        path = self._path(name)
+        for place in (self.root / part for part in _from_the_top(name)):
+            with _translated(place, "cannot be read"):
+                if place.is_symlink():
+                    raise StorageError(f"{place}: is a link; the folder holds its files itself")
+                if place == path and not stat.S_ISREG(place.stat().st_mode):
+                    raise StorageError(f"{place}: is not a regular file")
+        flags = os.O_RDONLY
+        for flag in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
+            flags |= getattr(os, flag, 0)
+        with _translated(path, "cannot be read"):
+            return os.fdopen(os.open(path, flags), "rb")
 
     def write(self, name: str, data: bytes | Path) -> None:
         """Put a file there: whole, or not at all."""
@@ -77,6 +88,7 @@ class LocalStore:
                     out.write(data)
                     out.flush()
                     os.fsync(out.fileno())
+                Path(temporary).chmod(new_file_mode())
                 return _linked(Path(temporary), path, data)
             finally:
                 Path(temporary).unlink(missing_ok=True)
@@ -88,6 +100,11 @@ class LocalStore:
 
     def _path(self, name: str) -> Path:
         return self.root / checked(name)
+
+
+def _from_the_top(name: str) -> list[str]:
+    parts = name.split("/")
+    return ["/".join(parts[: at + 1]) for at in range(len(parts))]
 
 
 def _linked(temporary: Path, path: Path, data: bytes) -> bool:

@@ -130,8 +130,19 @@ class PartsWriting:
         return spans(parts_in(self._store), first, first + self._header.cases)
 
     def existing(self, span: Span, cases: Iterable[Case]) -> Iterator[CaseResult]:
-        """Yield the cases of a part that is there, with their results."""
-        return rebuilt(self._store, self._header, Part(span.first, span.stop), cases)
+        """Yield the cases of a part that is there, with their results.
+
+        Raises
+        ------
+        RunFolderError
+            The part is damaged, or of other cases.
+        """
+        try:
+            yield from rebuilt(self._store, self._header, Part(span.first, span.stop), cases)
+        except RunFolderError as error:
+            raise RunFolderError(
+                f"{error}. Delete that file, and its cases are measured again"
+            ) from error
 
     def begin(self, span: Span) -> None:
         """Go to a gap; all that was added is written."""

@@ -156,4 +156,4 @@ def _check(opened: Any, header: RunHeader, part: Part, place: str) -> None:
 
 
 def _reason(error: Exception) -> str:
-    return str(error).partition("\n")[0][:200] or type(error).__name__
+    return str(error).partition("\n")[0][:200].rstrip(".") or type(error).__name__

@@ -91,6 +91,9 @@ def seal_problems(store: Store, run: Document) -> Iterator[str]:
     place = f"{store.place}/{files.SEAL}"
     if not store.exists(files.SEAL):
         return
+    if run["status"] == "running":
+        yield f"{place}: seals a run that {files.RUN} says is still being written"
+        return
     try:
         stated = read_document(store, files.SEAL, MAX_SEAL)
         digests = {str(s["name"]): str(s["digest"]["sha256"]) for s in stated["subject"]}
@@ -103,16 +106,22 @@ def seal_problems(store: Store, run: Document) -> Iterator[str]:
     except (KeyError, TypeError, AttributeError, ValueError):
         yield f"{place}: is not laid out as a seal of this run"
         return
-    for name in sorted({*digests, *actual}):
-        if name not in actual:
-            yield f"{store.place}/{name}: is missing, the seal names it"
-        elif name not in digests:
-            yield f"{store.place}/{name}: was added after sealing"
-        elif digests[name] != actual[name].sha256:
-            yield f"{store.place}/{name}: was changed after sealing"
+    yield from _changed(store.place, digests, actual)
     for name, value in expected.items():
         if predicate.get(name) != value:
             yield f"{place}: {name} should be {value!r}, is {predicate.get(name)!r}"
+
+
+def _changed(
+    place: str, sealed: Mapping[str, str], actual: Mapping[str, FileDigest]
+) -> Iterator[str]:
+    for name in sorted({*sealed, *actual}):
+        if name not in actual:
+            yield f"{place}/{name}: is missing, the seal names it"
+        elif name not in sealed:
+            yield f"{place}/{name}: was added after sealing"
+        elif sealed[name] != actual[name].sha256:
+            yield f"{place}/{name}: was changed after sealing"
 
 
 def repair(store: Store) -> None:
