@@ -44,11 +44,11 @@ def interrupted(monkeypatch, after):
     monkeypatch.setattr("closecall.runs.runner.BATCH_CASES", 4)
     add, written = sinks.FolderSink.add, []
 
-    def adding(self, rows):
+    def adding(self, rows, *beside):
         if len(written) == after:
             raise KeyboardInterrupt
         written.append(rows)
-        add(self, rows)
+        add(self, rows, *beside)
 
     monkeypatch.setattr(sinks.FolderSink, "add", adding)
     return lambda: monkeypatch.setattr(sinks.FolderSink, "add", add)

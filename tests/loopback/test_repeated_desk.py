@@ -182,11 +182,11 @@ def test_recorded_once_it_replays_with_the_server_down(server, place, monkeypatc
 def interrupted(after=1):
     add, written = sinks.FolderSink.add, []
 
-    def adding(self, rows):
+    def adding(self, rows, *beside):
         if len(written) >= after:
             raise KeyboardInterrupt
         written.append(rows)
-        add(self, rows)
+        add(self, rows, *beside)
 
     sinks.FolderSink.add = adding
     try:

@@ -75,11 +75,11 @@ def interrupted(after=1):
     """Interrupt the run once so many batches are written."""
     add, written = sinks.FolderSink.add, []
 
-    def adding(self, rows):
+    def adding(self, rows, *beside):
         if len(written) >= after:
             raise KeyboardInterrupt
         written.append(rows)
-        add(self, rows)
+        add(self, rows, *beside)
 
     sinks.FolderSink.add = adding
     try:

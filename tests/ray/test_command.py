@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -176,9 +177,10 @@ def test_a_cluster_that_cannot_be_reached_is_told_at_once(monkeypatch):
         raise ConnectionRefusedError(111, "Connection refused")
 
     monkeypatch.setattr("socket.create_connection", refused)
-    told = r"no Ray cluster at 10\.1\.2\.3:9: .*refused"
-    with pytest.raises(ConfigurationError, match=told), cluster("10.1.2.3:9"):
-        pass
+    for address in ("10.1.2.3:9", "127.0.0.1:9"):
+        told = rf"no Ray cluster at {re.escape(address)}: .*refused"
+        with pytest.raises(ConfigurationError, match=told), cluster(address):
+            pass
 
 
 @here

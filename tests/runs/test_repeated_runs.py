@@ -267,11 +267,11 @@ class StoppedError(Exception):
 def stop_after(monkeypatch, batches):
     add, written = sinks.FolderSink.add, []
 
-    def adding(self, rows):
+    def adding(self, rows, *beside):
         if len(written) >= batches:
             raise StoppedError
         written.append(rows)
-        add(self, rows)
+        add(self, rows, *beside)
 
     monkeypatch.setattr(sinks.FolderSink, "add", adding)
     return add

@@ -41,7 +41,7 @@ COMMANDS = {
     "compare-models": "Say which of two embedders or metrics accepts more.",
     "compare": "Say whether a run is worse than an earlier one.",
     "report": "Show kept runs as one page to look at.",
-    "runs": "List the runs kept, show one, merge shards, remove old ones.",
+    "runs": "List, show, merge and remove the runs kept.",
     "verify": "Check a run folder from end to end.",
     "demo": "See it work on a packaged set of labelled answers.",
     "plot": "Draw scores, errors or runs as SVG or PNG.",

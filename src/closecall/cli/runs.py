@@ -39,7 +39,7 @@ def example(line: str) -> str:
 
 @click.group("runs", context_settings=HELP_NAMES, epilog=EXAMPLES)
 def command() -> None:
-    """List the runs kept, show one, merge shards, remove old ones."""
+    """List, show, merge and remove the runs kept."""
 
 
 command.add_command(merge)

@@ -108,9 +108,7 @@ def _require_address(address: str) -> None:
             "or HOST:PORT"
         )
     host, _, port = address.rpartition(":")
-    if host.strip("[]") in LOOPBACK:
-        return
-    if offline():
+    if offline() and host.strip("[]") not in LOOPBACK:
         raise ConfigurationError(
             f"the Ray cluster at {address} is on the network, and --offline or {VARIABLE} forbids "
             "it. Leave out the address, and Ray starts on this machine"

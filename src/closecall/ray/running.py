@@ -26,6 +26,7 @@ from closecall.runs import claim, files
 from closecall.runs.asked import read_cases
 from closecall.runs.evaluate import LABELS, new_run_id
 from closecall.runs.header import RunHeader
+from closecall.runs.hiding import without_values
 from closecall.runs.parts.documents import (
     MAX_SEAL,
     header_in,
@@ -91,7 +92,7 @@ def run_on_workers(
         started_at=now_utc(),
         ended_at=None,
         producer_version=__version__,
-        dataset=facts,
+        dataset=facts if asked.content else without_values(facts),
         metrics=decided.plans,
         embedder=chosen.embedder_name,
         instrument=chosen.embedder.instrument,

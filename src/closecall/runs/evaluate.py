@@ -10,8 +10,6 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from closecall._version import __version__
 from closecall.datasets import OnBadRow
 from closecall.embedders.base import Embedder
@@ -31,7 +29,7 @@ from closecall.runs.asked import (
 from closecall.runs.budget import Budget, read_budget
 from closecall.runs.destination import Destination, destination_of
 from closecall.runs.header import RunHeader
-from closecall.runs.hiding import problem_without_words
+from closecall.runs.hiding import without_values
 from closecall.runs.live import Answers, Judging
 from closecall.runs.meter import Meter
 from closecall.runs.preparing import choose, monitor_of
@@ -240,9 +238,7 @@ def evaluate(
         raise UsageError("resume needs the run folder: aef=DIR")
     source, facts = read_cases(cases, mapping, on_bad_row, chosen.needed)
     if not content and aef is not None:
-        facts = msgspec.structs.replace(
-            facts, problems=tuple(map(problem_without_words, facts.problems))
-        )
+        facts = without_values(facts)
     part = None if asked_shard is None else shard_of(asked_shard, facts.rows)
     if part is not None:
         source = cases_between(source, part.first, part.stop)

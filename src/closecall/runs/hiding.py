@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from closecall.records import JSON, Unmeasured
+from closecall.runs.header import DatasetFacts
 from closecall.runs.results import CaseResult, MetricResult
 
 _QUOTED = re.compile(
@@ -40,9 +41,10 @@ def without_words(row: CaseResult) -> CaseResult:
     return msgspec.structs.replace(row, results=results)
 
 
-def problem_without_words(problem: str) -> str:
-    """Return what is wrong with a row, without the value that was found in it."""
-    return _reason(_GOT.sub(f"got {HIDDEN}", problem))
+def without_values(facts: DatasetFacts) -> DatasetFacts:
+    """Return what is wrong with rows of a data set, without the values that were found in them."""
+    told = tuple(_reason(_GOT.sub(f"got {HIDDEN}", problem)) for problem in facts.problems)
+    return msgspec.structs.replace(facts, problems=told)
 
 
 def _hidden(result: MetricResult) -> MetricResult:
