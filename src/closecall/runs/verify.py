@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from closecall.errors import RunFolderError, UsageError
@@ -24,9 +24,14 @@ _MEMBERS = ("N", "n", "notMeasured", "sum", "sumSq", "value")
 
 def verify(run: RunReader) -> list[str]:
     """Return the problems of a run folder, empty when all of it holds."""
+    return told(_problems(run))
+
+
+def told(problems: Iterable[str]) -> list[str]:
+    """Return the first problems, and how many more there are."""
     found: list[str] = []
     more = 0
-    for problem in _problems(run):
+    for problem in problems:
         if len(found) < MOST:
             found.append(problem)
         else:

@@ -15,7 +15,7 @@ from closecall.runs.parts.ranges import Part
 from closecall.runs.parts.rows import RECORD, columns_of, parse_record, values_of
 from closecall.runs.parts.sealing import seal_problems, strangers
 from closecall.runs.parts.stored import understood
-from closecall.runs.verify import MOST, SummaryCheck, header_problems
+from closecall.runs.verify import SummaryCheck, header_problems, told
 from closecall.seen import Seen, mark_of
 
 if TYPE_CHECKING:
@@ -28,14 +28,7 @@ def verify_parts(run: PartsReader) -> list[str]:
     Every part is read in full: its columns against its lines, the ids, the counts of the summary
     (recomputed exactly), and the seal. Holds 8 bytes a score and 16 a case.
     """
-    found: list[str] = []
-    more = 0
-    for problem in _problems(run):
-        if len(found) < MOST:
-            found.append(problem)
-        else:
-            more += 1
-    return [*found, f"... and {more} more"] if more else found
+    return told(_problems(run))
 
 
 def _problems(run: PartsReader) -> Iterator[str]:
