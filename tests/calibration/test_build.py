@@ -23,9 +23,10 @@ from closecall.calibration import (
 )
 from closecall.calibration.artefact import Calibration
 from closecall.calibration.binomial import fewest_labels
-from closecall.calibration.build import MENU, History, build
+from closecall.calibration.build import History, build
 from closecall.calibration.evidence.held_out import held_out
 from closecall.calibration.evidence.locked import lock
+from closecall.calibration.evidence.other_limits import MENU
 from closecall.calibration.goals import Goal
 from closecall.calibration.records import Certificate, Optimum
 from closecall.errors import DataError

@@ -19,7 +19,7 @@ from closecall.cassettes import open_cassette
 from closecall.cassettes.explaining import explain
 from closecall.cassettes.maintenance import diff, prune, stats
 from closecall.cassettes.verifying import verify
-from closecall.errors import UsageError
+from closecall.errors import CassetteError, UsageError
 
 LATER = MORNING + dt.timedelta(days=30)
 
@@ -164,3 +164,10 @@ def test_counts_say_what_became_of_requests(folder):
         cassette.chat(never).complete([request("a"), request("c"), request("c")])
         assert (cassette.counts.replayed, cassette.counts.missed) == (1, 2)
         assert cassette.missing().count == 1
+
+
+def test_a_file_that_is_a_ring_of_links_is_refused_by_name(recorded):
+    (recorded / "other.jsonl").unlink()
+    (recorded / "other.jsonl").symlink_to("other.jsonl")
+    with pytest.raises(CassetteError, match=r"other\.jsonl: cannot be read"):
+        stats(recorded)

@@ -1,5 +1,6 @@
 """Vectors as text: exact in float32, rounded in float16, and what counts as the same."""
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +9,7 @@ from hypothesis.extra import numpy as arrays
 from recorded_things import SPEC, Remote, never, record
 
 from closecall.cassettes import open_cassette
+from closecall.cassettes.entries import Entry, read_line, write_line
 from closecall.cassettes.vectors import read_vector, same_vector, write_vector
 from closecall.errors import ConfigurationError
 
@@ -98,3 +100,23 @@ def test_float16_takes_half_the_bytes(tmp_path):
         sizes.append((tmp_path / floats / "default.jsonl").stat().st_size)
     assert sizes[0] - sizes[1] > 2_700
     record(tmp_path / "f32", ["two"])
+
+
+def test_a_vector_of_another_width_is_refused_with_its_place(tmp_path):
+    record(tmp_path, ["one"])
+    path = tmp_path / "default.jsonl"
+    header, *rows = path.read_bytes().splitlines()
+    spoilt = []
+    for line in map(read_line, rows):
+        reply = isinstance(line, Entry) and {
+            **line.reply, "vector": write_vector(np.ones(3, np.float32), "f32"),
+        }  # fmt: skip
+        changed = msgspec.structs.replace(line, reply=reply) if reply else line
+        spoilt.append(write_line(changed).encode())
+    path.write_bytes(b"\n".join([header, *spoilt, b""]))
+    with open_cassette(tmp_path, "replay") as cassette:
+        embedder = cassette.embedder(never, SPEC)
+        with pytest.raises(
+            ConfigurationError, match=r"default\.jsonl:2: the vector has 3 numbers"
+        ):
+            embedder.embed(["one"])

@@ -499,3 +499,39 @@ def test_a_finished_run_that_was_edited_is_not_reported_as_it_was(cli, write, fa
     said = cli("eval", "--resume", folder)
     assert said.code == 4
     assert "is not what it was then" in said.err
+
+
+def test_a_run_without_the_cache_goes_on_without_it(cli, write, tmp_path, monkeypatch):
+    other = tmp_path / "unused"
+    monkeypatch.setenv("CLOSECALL_CACHE_DIR", str(other))
+    path = write(*({"response": f"a {n}", "reference": "a 1"} for n in range(4)))
+    for name in ("run", "second"):
+        with monkeypatch.context() as broken:
+            broken.setattr("closecall.runs.folder.RunFolder.append", interrupt)
+            assert cli("eval", path, "--no-cache", "--aef", name).code == 130
+    assert cli("eval", "--resume", "run").code in {0, 11}
+    assert not other.exists()
+    assert cli("eval", "--resume", "second", "--cache-dir", "mine").code in {0, 11}
+    assert list((tmp_path / "mine").iterdir())
+
+
+def interrupt(*_args, **_more):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"response": "new"}, "2 in both, in another order or of other responses, labels"),
+        ({"reference": "new"}, "2 in both, that ask something else: ids, inputs, references"),
+    ],
+)
+def test_of_as_many_cases_it_is_said_what_changed(cli, write, monkeypatch, change, said):
+    rows = [{"id": f"c{n}", "response": f"a {n}", "reference": "a 1"} for n in range(2)]
+    with monkeypatch.context() as broken:
+        broken.setattr("closecall.runs.folder.RunFolder.append", interrupt)
+        assert cli("eval", write(*rows), "--aef", "run", "-m", "token_f1").code == 130
+    write(rows[0], {**rows[1], **change})
+    done = cli("eval", "--resume", "run")
+    assert done.code == 4
+    assert f"Changed: the cases ({said}" in done.err

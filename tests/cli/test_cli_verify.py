@@ -33,6 +33,7 @@ def test_as_json(cli, folder):
         "cases": 2,
         "results": 4,
         "problems": [],
+        "signature": {"state": "unsigned", "keyIds": [], "signers": {}, "keys": 0},
     }
 
 

@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "runs"))
 from folder_helpers import checker
 
 from closecall import load_run, resume
+from closecall.cli.gating import kept_gates
 from closecall.runs import files, folder, sinks
 from closecall.runs.reader import open_run
 
@@ -219,3 +220,20 @@ def test_rules_of_any_length_and_hidden_cases_fit(evaluated, shared_data):
     (gate,) = load_run(PLACE).gates
     assert gate.gate.where[0].value == tag
     assert len(lines()[0]["rule"]["strategy"]) == 128
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_a_run_that_goes_on_says_where_its_gates_were_written(evaluated, cli, monkeypatch, typed):
+    if not typed:
+        Path("closecall.toml").write_text(f'gates = [\n  "{HOLDS}",\n]\n')
+    undone = interrupted(monkeypatch, 1)
+    assert evaluated(*(["--gate", HOLDS] if typed else [])).code == 130
+    undone()
+    Path("closecall.toml").unlink(missing_ok=True)
+    (gate,) = cli("eval", "--resume", PLACE, "-q", "--format", "json").json["gates"]
+    assert gate["place"] == ("--gate" if typed else f"{Path('closecall.toml').resolve()}:2")
+
+
+def test_a_header_without_places_says_that_its_gates_are_its_own():
+    (gate,) = kept_gates({"gates": [{"rule": HOLDS, "name": "most"}]})
+    assert (gate.name, gate.place) == ("most", "the run's header")

@@ -1,8 +1,14 @@
 """Runs in parts and shards at the command line."""
 
+import contextlib
 import json
+from pathlib import Path
 
 import pytest
+
+from closecall import load_run
+from closecall.errors import StorageError
+from closecall.storage.local import LocalStore
 
 ARGS = ("-m", "token_f1", "--guards", "off")
 GATE = ("--gate", "pass_rate(token_f1) >= 0.5")
@@ -101,3 +107,48 @@ def test_json_lines_are_imported_as_parquet(cli, cases):
     table = cli("eval", "c.parquet", *ARGS, "--format", "csv", "--no-aef")
     assert table.code == lines.code
     assert table.out.count("\n") == lines.out.count("\n") > 50
+
+
+def test_shards_whose_gates_were_written_elsewhere_are_of_one_run(cli, cases):
+    """Each machine has the file of gates in a folder of its own."""
+    for index in (1, 2):
+        home = Path(f"machine{index}")
+        home.mkdir()
+        (home / "closecall.toml").write_text("\n" * index + f"gates = ['{GATE[1]}']\n")
+        with contextlib.chdir(home):
+            cli("eval", cases, *ARGS, "--aef", f"../s{index}", "--shard", f"{index}/2")
+    merged = cli("runs", "merge", "s1", "s2", "-o", "merged")
+    assert merged.code == 0, merged.err
+    assert "1 gate" in merged.out
+    (kept,) = load_run("merged").header.asked["gates"]
+    assert kept["place"] == f"{Path('machine1/closecall.toml').resolve()}:2"
+
+
+@pytest.mark.parametrize("where", ["--parts", "--aef", "-o"])
+def test_nothing_is_written_to_memory_that_ends_with_the_command(process, cases, where):
+    more = ["--no-aef"] if where == "-o" else []
+    done = process("eval", cases, *ARGS, *more, where, "memory://bucket/run.json")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"memory://bucket/run.json: memory:// is in the memory of this process" in done.stderr
+    assert b"give a folder of this machine, or a URL such as s3://BUCKET/NAME" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("way", "at"),
+    [("create", "parts"), ("write", "summary"), ("write", "run.json"), ("write", "seal")],
+)
+def test_a_run_in_parts_without_room_says_how_to_go_on(cli, cases, monkeypatch, way, at):
+    made = getattr(LocalStore, way)
+
+    def full(self, name, *args, **more):
+        if name.startswith(at):
+            raise StorageError(f"{name}: cannot be written: No space left on device")
+        return made(self, name, *args, **more)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(LocalStore, way, full)
+        done = cli("eval", cases, *ARGS, "--parts", "run")
+    assert done.code == 4
+    assert "No space left on device" in done.err
+    assert "Go on with: closecall eval --resume run" in done.err
+    assert cli("eval", "--resume", "run").code == 0

@@ -44,7 +44,7 @@ def test_the_last_turns_are_question_and_answer_and_the_talk_stays(read, name):
         f"input from the user's last turn in `{name}`, response from the assistant's turn after "
         f"it in `{name}`, id from `id`"
     )
-    assert f"`{name}`" not in scan.reading[0].partition("not read")[2]
+    assert f"`{name}`" not in scan.reading[0].partition("kept as metadata")[2]
 
 
 def test_a_judge_sees_the_whole_talk(read):

@@ -318,15 +318,18 @@ def test_renamed_ids_are_named(write):
         (
             {"input": "q", "completion": "r", "ideal": "x"},
             (
-                "no column is the response or reference or context (not read: `completion`, `ideal`; "
+                "no column is the response or reference or context (kept as metadata: `completion`, `ideal`; "
                 "--map response=COLUMN --map reference=COLUMN reads one)"
             ),
         ),
         (
             {"output": "r", "ideal": "x"},
-            "(not read: `ideal`; --map reference=COLUMN reads one)",
+            "(kept as metadata: `ideal`; --map reference=COLUMN reads one)",
         ),
-        ({"input": "q", "output": "r", "expected": "x", "score": 1}, "(not read: `score`)"),
+        (
+            {"input": "q", "output": "r", "expected": "x", "score": 1},
+            "(kept as metadata: `score`)",
+        ),
     ],
 )
 def test_columns_that_were_not_read_are_named_when_a_field_is_missing(write, row, said):

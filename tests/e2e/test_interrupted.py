@@ -107,7 +107,7 @@ def test_the_command_line_killed_and_resumed_elsewhere_ends_the_same(home, tmp_p
     done = cli("eval", "--resume", home / "run", "--format", "json", cwd=elsewhere)
     assert done.returncode in {0, 1}, done.stderr
     assert json.loads(done.stdout)["stats"]["measured"] == EMBEDDED
-    fresh = cli("eval", "cases.jsonl", "--aef", "whole", cwd=home)
+    fresh = cli("eval", "cases.jsonl", "--aef", "whole", "--no-cache", cwd=home)
     assert fresh.returncode == done.returncode
     assert normalised(home / "run") == normalised(home / "whole")
 
@@ -201,7 +201,7 @@ def test_two_processes_share_one_cache(home):
         _, err = process.communicate(timeout=240)
         assert process.returncode in {0, 1}
         assert err == ""
-    alone = cli("eval", "cases.jsonl", "-q", "--no-cache", "--aef", "c", "-o", "c.csv", cwd=home)
+    alone = cli(*arguments[2:-1], "empty", "--aef", "c", "-o", "c.csv", cwd=home)
     assert alone.returncode == both[0].returncode
     assert normalised(home / "a") == normalised(home / "b") == normalised(home / "c")
     assert (home / "a.csv").read_bytes() == (home / "c.csv").read_bytes()

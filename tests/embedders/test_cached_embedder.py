@@ -500,3 +500,48 @@ def test_a_text_the_model_knows_no_word_of_has_no_vector_and_is_not_stored():
     assert "knows no word or sign" in found[TextKey("?")].reason
     assert isinstance(found[TextKey("a")], Embedded)
     assert [text.text for rows in store.puts for _, text, _ in rows] == ["a"]
+
+
+class Checkable(Loading):
+    def __init__(self, error=None, damaged=None):
+        super().__init__(error)
+        self.checks, self.damaged = 0, damaged
+
+    def check_files(self):
+        self.checks += 1
+        if self.damaged is not None:
+            raise self.damaged
+
+
+def test_with_a_store_that_knows_it_an_embedder_loads_with_the_first_text_it_lacks(tmp_path):
+    with VectorCache(tmp_path / "v.sqlite3") as store:
+        first = Checkable()
+        cached = CachedEmbedder(first, store)
+        cached.prepare()
+        assert (first.loads, first.checks) == (1, 0)  # nothing is known of it
+        cached.fetch(keys("a", "b"))
+        again = Checkable()
+        cached = CachedEmbedder(again, store)
+        cached.prepare()
+        cached.fetch(keys("a", "b"))
+        assert (again.loads, again.checks, again.calls) == (0, 1, [])
+        cached.fetch(keys("a", "c"))
+        cached.fetch(keys("d"))
+        assert (again.loads, again.asked) == (1, [["c"], ["d"]])
+        other = Loading()
+        CachedEmbedder(other, store).prepare()
+        assert other.loads == 1  # it has no way to look at its files
+
+
+def test_damaged_files_are_refused_early_and_a_later_failure_to_load_is_no_text_s_fault(tmp_path):
+    with VectorCache(tmp_path / "v.sqlite3") as store:
+        CachedEmbedder(Checkable(), store).fetch(keys("a"))
+        damaged = ModelError("model.onnx: damaged")
+        with pytest.raises(ModelError) as caught:
+            CachedEmbedder(Checkable(damaged=damaged), store).prepare()
+        assert caught.value is damaged
+        cached = CachedEmbedder(Checkable(RuntimeError("no memory left")), store)
+        cached.prepare()
+        for _ in range(2):
+            with pytest.raises(ConfigurationError, match=r"cannot be loaded: plain.*no memory"):
+                cached.fetch(keys("b"))

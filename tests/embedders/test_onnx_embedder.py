@@ -436,6 +436,8 @@ def test_damaged_files_are_never_used(copy, name, damage):
         found = raw
     path.write_bytes(found)
     embedder = OnnxEmbedder(copy)
+    with pytest.raises(ModelIntegrityError, match="expected sha256"):
+        embedder.check_files()
     for _ in range(2):
         with pytest.raises(ModelIntegrityError, match="expected sha256") as caught:
             embedder.embed(["cat"])
@@ -645,3 +647,12 @@ def test_tokens_the_model_did_not_see_are_not_its_unknown_ones(bundled):
     cut = OnnxEmbedder(find_model(), window="truncate", threads=1)
     (tokens,) = cut.embed_counted(["word " * 300 + "\u2705 " * 50]).tokens
     assert (tokens.seen, tokens.own, tokens.unknown) == (256, 254, 0)
+
+
+def test_files_are_checked_without_loading_the_model(copy, monkeypatch):
+    embedder = OnnxEmbedder(copy)
+    monkeypatch.setattr(onnx_runtime, "make_session", None)
+    embedder.check_files()
+    (copy / "tokenizer.json").unlink()
+    with pytest.raises(ModelError, match=r"tokenizer\.json: no such file"):
+        embedder.check_files()

@@ -118,7 +118,7 @@ def test_a_file_that_is_no_text_or_too_large_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="not UTF-8"):
         find_gates(tmp_path)
     (tmp_path / "closecall.toml").write_bytes(b"#" * (1024 * 1024 + 1))
-    with pytest.raises(ConfigurationError, match="larger than"):
+    with pytest.raises(ConfigurationError, match="too large"):
         find_gates(tmp_path)
     (tmp_path / "closecall.toml").write_text(f"gates = {'[' * 5000}")
     with pytest.raises(ConfigurationError):

@@ -207,11 +207,15 @@ def test_another_index_of_faiss_than_the_one_spoken_of_is_refused(tmp_path):
     fewer.add(vectors()[:-1])
     flat = faiss.IndexFlatIP(16)
     flat.add(vectors())
-    for index, fact in ((other, "metric"), (fewer, "rows"), (flat, "class")):
+    for index, fact in (
+        (other, "the metric is 1"),
+        (fewer, "the number of rows is 399"),
+        (flat, "a part is b'IxFI'"),
+    ):
         faiss.write_index(index, str(place / "v1" / "index.faiss"))
         fit(place)
         with pytest.raises(
-            IndexFolderError, match=f"not the index that index.json speaks of: {fact}"
+            IndexFolderError, match=f"not a file of faiss hnsw as it is written here: {fact}"
         ):
             open_index(place)
 
@@ -459,3 +463,51 @@ def test_a_temporary_index_goes_with_its_last_reference():
     assert path.is_dir()
     del index
     assert not path.exists()
+
+
+HEADS = (
+    b"{'descr': '<f4', 'fortran_order': False, 'shape': (400, 16), ",
+    b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + b"(" * 300,
+    b"{'descr': 'O', 'fortran_order': False, 'shape': (400, 16)}\n",
+    b"{'descr': '<f4', 'fortran_order': False, 'shape': (1 << 60, 16)}\n",
+    b"{'descr': '<f4', 'fortran_order': False, 'shape': (400, 1152921504606846992)}\n",
+    b"\x00\xff",
+    b"",
+)
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("file", ["vectors.npy", "offsets.npy", "ranks.npy"])
+def test_an_array_whose_head_is_not_python_or_lies(tmp_path, file, head):
+    place = tmp_path / "index"
+    made(path=place)
+    path = place / "v1" / file
+    magic = b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little")
+    path.write_bytes(magic + head + path.read_bytes()[128:])
+    fit(place)
+    with pytest.raises(IndexFolderError, match=file.replace(".", r"\.")):
+        open_index(place)
+
+
+def test_an_empty_index_with_an_array_that_claims_to_be_endless(tmp_path):
+    """An array without rows is not mapped; one that lies is not made room for, either."""
+    place = tmp_path / "index"
+    build_index([], place, vectors=np.empty((0, 16), dtype=np.float32))
+    head = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776, 16)}".ljust(117)
+    data = b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + head + b"\n"
+    (place / "v1" / "vectors.npy").write_bytes(data)
+    fit(place)
+    with pytest.raises(IndexFolderError, match=r"vectors\.npy: shape"):
+        open_index(place)
+
+
+def test_a_vector_that_is_no_number_is_told_with_its_file(tmp_path):
+    place = tmp_path / "index"
+    made(path=place)
+    path = place / "v1" / "vectors.npy"
+    data = bytearray(path.read_bytes())
+    data[-4:] = np.float32("nan").tobytes()
+    path.write_bytes(data)
+    fit(place)
+    with pytest.raises(ClosecallError, match=r"vectors\.npy\[399, 15\] is nan"):
+        open_index(place).search(QUERY, 3)

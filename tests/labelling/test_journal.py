@@ -150,3 +150,14 @@ def test_a_folder_or_a_pipe_is_no_place_for_labels(tmp_path):
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(JournalError, match="no file that labels can be kept in"):
             Journal(tmp_path / "pipe", "cases.jsonl")
+
+
+def test_a_journal_takes_no_more_memory_than_it_has_bytes(tmp_path, monkeypatch):
+    """A buffer for the largest there may be would not fit into small machines."""
+    path = tmp_path / "cases.csv.labels.jsonl"
+    with Journal(path, "cases.csv"):
+        pass
+    monkeypatch.setattr("closecall.labelling.journal.MOST_BYTES", 1 << 60)
+    assert read_journal(path) == ()
+    with Journal(path, "cases.csv") as journal:
+        assert journal.events == ()

@@ -324,15 +324,127 @@ def test_who_is_silent_or_too_slow_is_cut_off(page, monkeypatch):
         assert line.recv(100) == b""
 
 
-def test_no_more_are_answered_at_once_than_there_are_places(page, monkeypatch):
+def test_a_crowd_of_silent_clients_keeps_nobody_out(page):
     place = "127.0.0.1", page.link.port
     held = [socket.create_connection(place, timeout=20) for _ in range(serving.MOST_AT_ONCE)]
     try:
-        with socket.create_connection(place, timeout=20) as one:
-            assert one.recv(100) == b""
+        for line in held:
+            line.sendall(b"POST / HTTP/1.1\r\n")
+        assert page.press("accept").status == 200
+        # Each one more takes the place of the one who was silent longest.
+        assert held[0].recv(100) == b""
+        held[-1].settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            held[-1].recv(100)
     finally:
         for line in held:
             line.close()
+
+
+def test_where_every_place_is_the_browsers_own_the_next_is_turned_away(page, monkeypatch):
+    release, inside = threading.Event(), threading.Semaphore(0)
+    look = Desk.look
+
+    def slow(desk):
+        inside.release()
+        release.wait(20)
+        return look(desk)
+
+    monkeypatch.setattr(Desk, "look", slow)
+    threads = [
+        threading.Thread(target=page.ask, args=("GET", f"{page.base}state"))
+        for _ in range(serving.MOST_AT_ONCE)
+    ]
+    for thread in threads:
+        thread.start()
+    for _ in threads:
+        assert inside.acquire(timeout=20)
+    with socket.create_connection(("127.0.0.1", page.link.port), timeout=20) as one:
+        assert one.recv(100) == b""
+    release.set()
+    for thread in threads:
+        thread.join()
+
+
+def raw(page, sent):
+    """Send bytes as they are; return all that comes back."""
+    with socket.create_connection(("127.0.0.1", page.link.port), timeout=20) as line:
+        line.sendall(sent.replace(b"{base}", page.base.encode()))
+        line.shutdown(socket.SHUT_WR)
+        said = b""
+        try:
+            while more := line.recv(4096):
+                said += more
+        except ConnectionResetError:
+            pass
+        return said
+
+
+def signed(page, body, *, length=None, more=b""):
+    length = len(body) if length is None else length
+    return (
+        b"POST {base}press HTTP/1.1\r\nHost: %(host)s\r\nCookie: %(cookie)s\r\n"
+        b"Origin: http://%(host)s\r\nContent-Type: application/json\r\n"
+        b"X-Closecall-Form: %(form)s\r\nContent-Length: %(length)d\r\n%(more)s\r\n%(body)s"
+    ) % {
+        b"host": page.host.encode(), b"cookie": page.cookie.encode(), b"form": page.form.encode(),
+        b"length": length, b"more": more, b"body": body,
+    }  # fmt: skip
+
+
+PRESS = b'{"key": "accept", "step": 1}'
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        b"Host: evil.example\r\n",
+        b"Origin: http://evil.example\r\n",
+        b"Content-Length: 0\r\n",
+        b"Content-Type: text/plain\r\n",
+        b"X-Closecall-Form: guessed\r\n",
+        b"no header at all\r\n",
+    ],
+)
+def test_what_two_readers_could_read_differently_is_refused(page, more):
+    assert raw(page, signed(page, PRESS, more=more)).startswith(b"HTTP/1.0 400 ")
+    assert events(page) == []
+
+
+def test_a_request_shorter_than_it_says_is_no_key(page):
+    said = raw(page, signed(page, PRESS, length=len(PRESS) + 1))
+    assert said.startswith(b"HTTP/1.0 400 ")
+    assert events(page) == []
+    assert raw(page, signed(page, PRESS)).startswith(b"HTTP/1.0 200 ")
+
+
+def test_of_requests_in_one_go_the_first_is_answered(page):
+    said = raw(page, signed(page, PRESS) + signed(page, b'{"key": "reject", "step": 2}'))
+    assert said.count(b"HTTP/1.") <= 1
+    assert events(page) == [("accept", "0")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"GET {base}state?" + b"a=1&" * 9 + b" HTTP/1.1",
+        b"GET http://[ HTTP/1.1",
+        b"GET //[/ HTTP/1.1",
+        b"GET {base} HTTP/0.9",
+        b"GET {base}",
+        b"GET",
+        b"\x00",
+        b"GET / HTTP/9.9",
+    ],
+)
+def test_odd_first_lines_get_a_reply_with_every_header(page, line, capsys):
+    said = raw(page, line + b"\r\nHost: %s\r\n\r\n" % page.host.encode())
+    head, _, text = said.partition(b"\r\n\r\n")
+    assert re.match(rb"HTTP/1\.0 4\d\d |HTTP/1\.0 505 ", head)
+    for name in serving.HEADERS:
+        assert f"\r\n{name}: ".encode() in head
+    assert b"Traceback" not in text
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

@@ -231,4 +231,4 @@ def test_a_damaged_configuration_is_refused(tmp_path, text):
 def test_an_endless_configuration_is_refused(tmp_path):
     made = folder(tmp_path / "m")
     (made / "config.json").write_text(json.dumps({"x": "y" * 9_000_000}), encoding="utf-8")
-    assert "too many for this file" in refused(made, ModelError)
+    assert "more than 8,000,000 bytes, too large" in refused(made, ModelError)

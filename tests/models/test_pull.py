@@ -498,6 +498,7 @@ def test_a_hub_that_is_not_there(monkeypatch):
         (body(b'{"sha": "x", "siblings": []}'), "cannot be read: sha"),
         (body(b'{"siblings": []}'), "cannot be read"),
         (body(b"[]"), "cannot be read"),
+        (body(b'{"siblings": [{"rfilename": "a", "lfs": "x"}]}'), "cannot be read"),
         (body(b"[" * 100_000), "no list of files"),
         (status(302, Location="http://example.org/"), "only https"),
         (status(302, Location="file:///etc/passwd"), "redirect to no address"),
@@ -684,6 +685,18 @@ def test_killed_half_way_it_is_gone_on_with(hub, commit, source):
     assert found.fetched == len(data) - have
     assert hub.times("tokenizer.json") == before
     assert [r for name, r, _ in hub.asked if name == WEIGHTS][-1] == f"bytes={have}-"
+
+
+def test_what_a_pull_left_that_was_killed_at_its_end_goes_with_the_next(hub, commit):
+    folder = fetch().folder
+    work = store.store_folder() / ".pulling" / f"tiny@{commit[:12]}"
+    work.mkdir()
+    (work / WEIGHTS).write_bytes(b"fetched, and not needed any more")
+    (folder.parent / ".adding-x").mkdir()
+    (folder.parent / ".adding-x" / ".lock").touch()
+    assert fetch().outcome == "here"
+    assert names(store.store_folder()) == [".pulling", "tiny"]
+    assert names(work.parent) == ["tiny.lock"]
 
 
 def test_an_error_while_compiling_keeps_the_files(hub, source):

@@ -196,3 +196,21 @@ def test_an_address_that_is_refused_begins_nothing(cases, capsys):
         capsys.readouterr().err.split()
     )
     assert not parts.exists()
+
+
+@here
+def test_what_ray_says_of_no_cluster_ends_in_one_full_stop(monkeypatch):
+    import ray
+    from closecall.errors import ConfigurationError
+    from closecall.ray.cluster import cluster
+
+    def none(**_):
+        raise ConnectionError("Could not find any running Ray instance.\nMore lines")
+
+    monkeypatch.setattr(ray, "init", none)
+    told = (
+        r"no Ray cluster at auto: Could not find any running Ray instance\. One that asks for a "
+        r"token takes RAY_AUTH_MODE=token"
+    )
+    with pytest.raises(ConfigurationError, match=f"^{told}$"), cluster("auto"):
+        pass

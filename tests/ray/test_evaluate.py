@@ -1,5 +1,6 @@
 """A run on two workers is the run of one process: the same cases, numbers, counts and verdicts."""
 
+import json
 import os
 import signal
 
@@ -204,3 +205,18 @@ def test_a_function_and_a_file_of_lines_and_a_name_work_too(on_ray, tmp_path):
     )
     assert numbers(run) == numbers(here)
     assert run.cases.bad_rows == 1
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_values_of_rows_that_cannot_be_read_are_kept_only_with_content(on_ray, tmp_path, kept):
+    rows = [
+        {"response": f"answer {n}", "reference": "answer 1", "label": "accept"} for n in range(40)
+    ]
+    rows[7] |= {"label": "a secret verdict"}
+    (tmp_path / "c.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    run = on_ray(tmp_path / "parts", source=tmp_path / "c.jsonl", on_bad_row="skip", content=kept)
+    assert run.cases.bad_rows == 1
+    (told,) = run.header.dataset.problems
+    assert "label" in told
+    files = [path.read_bytes() for path in (tmp_path / "parts").rglob("*") if path.is_file()]
+    assert any(b"a secret verdict" in data for data in files) is kept

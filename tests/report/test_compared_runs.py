@@ -6,6 +6,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from msgspec.structs import replace
 
 from closecall import compare_runs, evaluate
 from closecall.errors import UsageError
@@ -181,3 +182,26 @@ def test_a_hostile_response_of_a_is_escaped_as_one_of_b_is(found):
         assert "alert(1)" in text
         assert "<script" not in text
         assert "<img" not in text
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("embed_answer_similarity", ["embed_answer_similarity"]),
+        ("embed_response_context_similarity", ["embed_response_context_similarity"]),
+        ("semantic_" * 5 + "similarity", ["semantic_" * 3, "semantic_semantic_similarity"]),
+    ],
+)
+def test_the_name_of_a_metric_is_broken_at_its_words_and_no_figure_is(found, name, lines):
+    (first, *others) = found.metrics
+    renamed = replace(found, metrics=(replace(first, metric=name), *others))
+    from closecall.report.compared_runs.table import write as table
+
+    out = io.StringIO()
+    table(renamed, out, 100)
+    told = out.getvalue().splitlines()
+    told = told[: told.index(next(line for line in told if line.startswith(name + ":")))]
+    at = next(n for n, line in enumerate(told) if line.startswith(lines[0] + " "))
+    assert [line.split()[0] for line in told[at : at + len(lines)]] == lines
+    assert "12 / 19" in told[at]
+    assert max(map(len, told)) <= 100

@@ -165,3 +165,13 @@ def test_gates_that_cannot_tell_are_told_as_one_error(make_run, render):
     root = parsed(render(run, "junit"))
     assert root.find(".//error").get("message") == "1 of 2 gates cannot tell"
     assert counted(root) == (3 + 2 + 1, 0, 1, 1)
+
+
+def test_what_turns_a_line_around_or_ends_one_is_spelt_out(make_run, render):
+    odd = "\u202e\u2066\u2069\u200f\u061c\u2028\u2029"
+    run = make_run([Case(id=f"a{odd}", response=f"b{odd}", references=("c",))])
+    text = render(run, "junit")
+    assert not any(char in text for char in odd)
+    assert "b\\u202e\\u2066\\u2069\\u200f\\u061c\\u2028\\u2029" in text
+    joined = "👩\u200d🚒 न\u200dा"
+    assert joined in render(make_run([Case(id="j", response=joined, references=("c",))]), "junit")

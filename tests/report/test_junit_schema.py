@@ -301,6 +301,7 @@ def test_hostile_texts_come_back_as_they_were_or_spelt_out(render):
         .replace("\x0b", "\\u000b")
         .replace("\x1b", "\\u001b")
         .replace("\x85", "\\u0085")
+        .replace("\u202e", "\\u202e")
         .replace("\ufffe", "\\ufffe")
         for row in run
     ]

@@ -1,5 +1,6 @@
 """The life of a run folder: begun, appended to, closed, sealed, refused."""
 
+import errno
 import json
 import os
 import shutil
@@ -27,7 +28,7 @@ from folder_helpers import (
 
 from closecall.errors import RunFolderError, UsageError
 from closecall.records import Case
-from closecall.runs import appender, caselines, files, folder, wire
+from closecall.runs import appender, caselines, claim, files, folder, wire
 from closecall.runs.caselines import case_line
 from closecall.runs.folder import RunFolder
 from closecall.runs.reader import open_run
@@ -555,3 +556,39 @@ def test_all_states_occur_in_the_small_run():
     assert {line["state"] for i in range(12) for line in results_of(i)} == set(STATES)
     assert result("c", PATHS[0], "passed", 1.0)["scores"]
     assert summary([])["lanes"][0]["metrics"][0]["N"] == 0
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_run_that_has_no_room_to_begin_leaves_nothing(tmp_path, monkeypatch, there):
+    write, place = files.stage, tmp_path / "run"
+    if there:
+        place.mkdir()
+
+    def full(root, name, data):
+        if name == files.RUN:
+            (root / f"{name}{files.TEMPORARY}").touch()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(root, name, data)
+
+    monkeypatch.setattr(files, "stage", full)
+    with pytest.raises(RunFolderError, match=r"cannot be written: No space left on device\. Cho"):
+        RunFolder.create(place, header(), metrics())
+    assert place.exists() == there
+    if there:
+        assert names(place) <= {"ext", "ext/closecall"}
+    monkeypatch.undo()
+    RunFolder.create(place, header(), metrics()).release()
+
+
+def test_results_that_were_removed_while_they_were_locked_are_not_written_to(
+    tmp_path, monkeypatch
+):
+    lock = claim.locking.lock
+
+    def late(descriptor):
+        (tmp_path / "run/results.ndjson").unlink()
+        lock(descriptor)
+
+    monkeypatch.setattr(claim.locking, "lock", late)
+    with pytest.raises(RunFolderError, match=r"was removed by another process just now\. Try"):
+        RunFolder.create(tmp_path / "run", header(), metrics())

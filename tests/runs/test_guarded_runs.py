@@ -317,3 +317,11 @@ def test_errors_with_guards_are_not_called_errors_of_the_cutoff_alone():
     lines = overview(scored(guards="reject")).labelled
     assert all("cutoff 70 with guards" in line for line in lines)
     assert all("with guards" not in line for line in overview(scored(guards="off")).labelled)
+
+
+@pytest.mark.parametrize(
+    "text", ["no cats, not 5 dogs", "New And York", "Only 3 of all 12 may not", "7", "no"]
+)
+def test_a_response_that_is_a_reference_is_never_held_back(text):
+    case = Case(id="a", response=text, references=("something else, 99", text))
+    assert DEFAULT_POLICY.check(case) is None

@@ -210,3 +210,27 @@ def test_ids_no_line_can_hold_and_texts_that_were_cut_still_pair(tmp_path):
     read = list(load_run(tmp_path / "run"))
     assert [row.case.id for row in read] == [row.case.id for row in memory]
     assert [len(row.case.response) < 3_000_000 for row in read] == [True] * 3
+
+
+def test_a_header_with_a_cutoff_from_nowhere_is_refused(tmp_path):
+    """Reports look up what a cutoff is by where it comes from."""
+    place = tmp_path / "run"
+    evaluate(rows(), METRICS, HashEmbedder(), aef=place, cache=False)
+    (place / "seal.json").unlink()
+    text = (place / "run.json").read_text(encoding="utf-8")
+    document = json.loads(text)
+    document["config"]["closecall"]["metrics"][0]["cutoff_source"] = "\u202e"
+    (place / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(RunFolderError, match=r"run\.json.*cutoff_source"):
+        load_run(place)
+
+
+@pytest.mark.parametrize("time", [[], 1, "soon", "2031-02-30T00:00:00Z"])
+def test_a_header_that_ends_at_no_time_is_refused(tmp_path, time):
+    place = tmp_path / "run"
+    evaluate(rows(), METRICS, HashEmbedder(), aef=place, cache=False)
+    (place / "seal.json").unlink()
+    document = json.loads((place / "run.json").read_bytes()) | {"endedAt": time}
+    (place / "run.json").write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(RunFolderError, match=r"run\.json: endedAt"):
+        load_run(place)

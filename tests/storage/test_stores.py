@@ -293,3 +293,25 @@ def test_a_copy_goes_with_the_last_reference_to_it(memory):
     assert folder.exists()
     del copy
     assert not folder.exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and pipes are not for everybody there")
+@pytest.mark.parametrize("name", ["a", "deep/a"])
+def test_nothing_is_written_through_a_link_or_into_a_pipe(tmp_path, name):
+    """A folder that came from elsewhere would have a file written out of it, or be waited for."""
+    store = open_store(tmp_path / "store", create=True)
+    outside = tmp_path / "outside"
+    place = tmp_path / "store" / name
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(outside)
+    with pytest.raises(StorageError, match="is a link"):
+        store.write(name, b"bytes")
+    place.unlink()
+    os.mkfifo(place)
+    with pytest.raises(StorageError, match="is not a regular file"):
+        store.write(name, b"bytes")
+    assert not outside.exists()
+    (tmp_path / "store" / "folder").symlink_to(tmp_path)
+    with pytest.raises(StorageError, match="is a link"):
+        store.write("folder/outside", b"bytes")
+    assert not outside.exists()

@@ -193,3 +193,23 @@ def test_urls_that_are_refused(url, why, told):
         assert code == 2
         assert why.replace("no query", "a query") in err or why in err
         assert "SECRET" not in err
+
+
+def test_a_picture_is_drawn_of_a_run_at_a_url_to_a_url(bucket, told):
+    for name in ("a", "b"):
+        told("eval", f"{BUCKET}/answers.jsonl", *EVAL, "--aef", f"{BUCKET}/runs/{name}")
+    runs = [f"{BUCKET}/runs/a", f"{BUCKET}/runs/b"]
+    code, _, err = told("plot", runs[0], "-o", f"{BUCKET}/out/scores.svg")
+    assert (code, err) == (0, f"closecall: written to {BUCKET}/out/scores.svg\n")
+    assert b"<svg" in bucket.read("out/scores.svg")
+    assert told("plot", *runs, "--kind", "history", "-o", "history.svg")[0] == 0
+    code, _, err = told("plot", f"{BUCKET}/out/report.csv", "-o", "x.svg")
+    assert code == 2
+    assert f"{BUCKET}/out/report.csv: of object storage a run folder is drawn; copy" in err
+
+
+def test_memory_that_nobody_has_filled_is_refused(memory, here, told):
+    (here / "a.jsonl").write_bytes(LINES)
+    code, _, err = told("eval", "a.jsonl", *EVAL, "--parts", f"{BUCKET}/runs/a")
+    assert code == 2
+    assert "lost when the command ends" in err

@@ -5,6 +5,7 @@ Kept apart and light, so that a test runner can name its session long before any
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -14,26 +15,32 @@ if TYPE_CHECKING:
 
 Opener = Callable[[], "Session"]
 
-_openers: list[Opener] = []
+_pytest = sys.modules.get("_closecall_pytest")
+openers: list[Opener] = [] if _pytest is None else _pytest.openers
+"""What gives the session in use, the innermost last.
+
+One list with the plugin for pytest, which loads long before this; see there.
+"""
+
 _own: list[Session] = []
 _lock = threading.Lock()
 
 
 def enter(opener: Opener) -> None:
     """Let assertions belong to what ``opener`` returns, until ``leave``."""
-    _openers.append(opener)
+    openers.append(opener)
 
 
 def leave(opener: Opener) -> None:
     """End that; what was current before is so again. A second call does nothing."""
-    if opener in _openers:
-        _openers.remove(opener)
+    if opener in openers:
+        openers.remove(opener)
 
 
 def current() -> Session:
     """Return the session in use; without a test runner's, one with the default embedder."""
-    if _openers:
-        return _openers[-1]()
+    if openers:
+        return openers[-1]()
     with _lock:
         if not _own:
             from closecall.asserting.session import Session

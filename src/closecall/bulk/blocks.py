@@ -10,6 +10,7 @@ from closecall.bulk.counting import Totals, since
 from closecall.embedders.cached import CachedEmbedder
 from closecall.errors import RunFolderError
 from closecall.records import Case
+from closecall.runs.grouping import GroupNames
 from closecall.runs.header import RunHeader
 from closecall.runs.parts.ranges import Part
 from closecall.runs.parts.writing import NO_END, PartWriter
@@ -50,6 +51,8 @@ class BlockWorker:
     notes
         The gates of the run, which note what a case has to do with them
         (``gates.deciding.LaterGates(gates, header)``); None where it has none.
+    names
+        Of the groups of the whole data set, which a run without content needs.
 
     Raises
     ------
@@ -66,6 +69,7 @@ class BlockWorker:
         cache: VectorCache | None = None,
         nearest: NearestLabelled | None = None,
         notes: Callable[[list[CaseResult]], None] | None = None,
+        names: GroupNames | None = None,
     ) -> None:
         digest = chosen.definition_digest(header.dataset.digest, decided)
         if digest != header.definition_digest:
@@ -88,6 +92,7 @@ class BlockWorker:
             subject=chosen.subject,
             nearest=nearest,
             watch=notes,
+            names=names,
         )
         self._work.prepare()
 
@@ -115,7 +120,7 @@ class BlockWorker:
         writer = PartWriter(store, self._header, first, NO_END)
         before = self._totals()
         for rows in self._work.rows_of(islice(cases, stop - first)):
-            writer.add(rows, [self._work.beside(row) for row in rows])
+            writer.add(self._work.as_kept(rows), [self._work.beside(row) for row in rows])
         if writer.position != stop:
             raise RunFolderError(
                 f"there are only {writer.position - first} cases from position {first} on, not "
@@ -137,6 +142,8 @@ def evaluate_block(  # noqa: PLR0917 - as a worker is called
     store: Store,
     first: int,
     stop: int,
+    *,
+    names: GroupNames | None = None,
 ) -> Block:
     """Evaluate one block with a worker made for it; see ``BlockWorker``."""
-    return BlockWorker(chosen, decided, header).evaluate(cases, store, first, stop)
+    return BlockWorker(chosen, decided, header, names=names).evaluate(cases, store, first, stop)

@@ -183,6 +183,19 @@ def _require_one_question(first: Source, others: Sequence[Source]) -> None:
             )
 
 
+def _rules(header: RunHeader) -> object:
+    """Return the gates without where they were written, which is each machine's own."""
+    kept = header.asked.get("gates")
+    if not isinstance(kept, list):
+        return kept
+    return [
+        {name: value for name, value in one.items() if name != "place"}
+        if isinstance(one, dict)
+        else one
+        for one in kept
+    ]
+
+
 def _differences(a: RunHeader, b: RunHeader) -> Iterator[tuple[str, str]]:
     plain = msgspec.structs.replace(b, shard=a.shard)
     for words in changes(a, plain):
@@ -191,7 +204,7 @@ def _differences(a: RunHeader, b: RunHeader) -> Iterator[tuple[str, str]]:
     pairs = {
         "version": (a.producer_version, b.producer_version, "the version of closecall"),
         "content": (a.content, b.content, "whether texts are kept (--no-content)"),
-        "gates": (a.asked.get("gates"), b.asked.get("gates"), "the gates"),
+        "gates": (_rules(a), _rules(b), "the gates"),
         "fast": (
             a.asked.get("fast"),
             b.asked.get("fast"),

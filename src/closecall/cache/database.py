@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -12,10 +13,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from closecall.cache import schema
+from closecall.plain import open_plain
 
 FileId = tuple[int, int]
 
 SIDE_FILES = ("-wal", "-shm", "-journal")
+
+_LARGEST = 1 << 24
+"""Bytes of a value or a row; a vector of 65,536 numbers takes 262,144."""
+
+_SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+"""What a journal ends with that names a super-journal (sqlite.org/fileformat.html, 3)."""
 
 # Primary result codes that speak of the surroundings (locks, rights, disk, memory), not of the
 # file's content. Our statements are constant, so every other code means the content is wrong.
@@ -110,6 +118,7 @@ def open_database(path: Path, timeout: float) -> Opened:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with opening_lock(path, timeout):
+            _require_own_side_files(path)
             connection = sqlite3.connect(
                 path, timeout=timeout, isolation_level=None, check_same_thread=False
             )
@@ -128,6 +137,32 @@ def open_database(path: Path, timeout: float) -> Opened:
     except (OSError, sqlite3.Error) as error:
         raise translate(error) from error
     return Opened(connection, seen)
+
+
+def _require_own_side_files(path: Path) -> None:
+    """Refuse side files that would have SQLite read, write or remove a file elsewhere.
+
+    Whoever hands over a cache chooses what lies beside it. A log that is a link has SQLite write
+    to where it leads; a journal that names a super-journal, as those of transactions over several
+    files do, has SQLite remove the file of that name. This cache makes neither.
+    """
+    real = os.path.realpath(path)  # beside which SQLite keeps them
+    for suffix in SIDE_FILES:
+        side = f"{real}{suffix}"
+        try:
+            kind = os.lstat(side).st_mode
+        except FileNotFoundError:
+            continue
+        if not stat.S_ISREG(kind):
+            raise DamagedError(f"its {suffix} file is a link or no file", seen=file_id(path))
+        if suffix == "-journal" and _names_another(side):
+            raise DamagedError("its journal names a file that is not its own", seen=file_id(path))
+
+
+def _names_another(journal: str) -> bool:
+    with open_plain(journal) as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - len(_SUPER_JOURNAL)))
+        return file.read() == _SUPER_JOURNAL
 
 
 def set_aside(path: Path, seen: FileId | None, label: str, timeout: float) -> Path | None:
@@ -229,6 +264,8 @@ def _lock(descriptor: int, timeout: float) -> bool:
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
+    # A chain of pages that leads back to itself would make a value of a gigabyte of a small file.
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
     connection.execute("PRAGMA trusted_schema=OFF")
     connection.execute("PRAGMA cell_size_check=ON")
     if _is_new(connection):

@@ -200,9 +200,21 @@ def checksum(digest: str, row: tuple[Any, ...]) -> bytes:
     """Return 8 bytes over all that a row says. Guards against damage, not against forgery."""
     key, fingerprint, role, dims, vector, *counts = row
     numbers = [-1 if count is None else count for count in counts]
-    state = hashlib.blake2b(digest.encode(), digest_size=8)
-    state.update(struct.pack("<6q", dims, *numbers))
-    for part in (key, fingerprint, role.encode(), vector):
-        state.update(struct.pack("<q", len(part)))
-        state.update(part)
-    return state.digest()
+    spelt = role.encode()
+    said = (
+        digest.encode(),
+        _NUMBERS(dims, *numbers),
+        _LENGTH(len(key)),
+        key,
+        _LENGTH(len(fingerprint)),
+        fingerprint,
+        _LENGTH(len(spelt)),
+        spelt,
+        _LENGTH(len(vector)),
+        vector,
+    )
+    return hashlib.blake2b(b"".join(said), digest_size=8).digest()
+
+
+_NUMBERS = struct.Struct("<6q").pack
+_LENGTH = struct.Struct("<q").pack

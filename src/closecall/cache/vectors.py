@@ -94,6 +94,15 @@ class VectorCache:
         """Open the file now; return whether it can be read."""
         return self.attempt(lambda _: True) is True
 
+    def knows(self, instrument: Instrument) -> bool:
+        """Return whether vectors of this instrument were stored; they may be gone by now."""
+        found = self.attempt(
+            lambda connection: connection.execute(
+                "SELECT 1 FROM instruments WHERE digest = ?", (instrument.digest,)
+            ).fetchone()
+        )
+        return found is not None
+
     def get_many(self, instrument: Instrument, keys: Sequence[bytes]) -> dict[bytes, Embedded]:
         """Return those of ``keys`` that are stored; vectors are float32, (dims,), read-only.
 

@@ -11,11 +11,9 @@ scipy is loaded by the functions that need it, and only then.
 from __future__ import annotations
 
 import math
-from functools import cache
-from importlib import import_module
-from typing import Any
 
 from closecall.calibration.records import Interval, Rate, typed
+from closecall.calibration.special import special
 from closecall.errors import UsageError
 
 CLOPPER_PEARSON = "clopper-pearson"
@@ -38,7 +36,7 @@ def binomial_cdf(k: float, n: float, p: float) -> float:
         return 0.0
     if k >= n:
         return 1.0
-    return float(_special().betainc(n - k, k + 1, 1.0 - p))
+    return float(special().betainc(n - k, k + 1, 1.0 - p))
 
 
 def upper_bound(k: float, n: float, delta: float) -> float:
@@ -48,14 +46,14 @@ def upper_bound(k: float, n: float, delta: float) -> float:
     """
     _check_counts(k, n)
     check_share("delta", delta)
-    return 1.0 if k >= n else float(_special().betaincinv(k + 1, n - k, 1.0 - delta))
+    return 1.0 if k >= n else float(special().betaincinv(k + 1, n - k, 1.0 - delta))
 
 
 def lower_bound(k: float, n: float, delta: float) -> float:
     """Return the one-sided Clopper-Pearson lower bound at confidence 1 - ``delta``."""
     _check_counts(k, n)
     check_share("delta", delta)
-    return 0.0 if k <= 0 else float(_special().betaincinv(k, n - k + 1, delta))
+    return 0.0 if k <= 0 else float(special().betaincinv(k, n - k + 1, delta))
 
 
 def clopper_pearson(k: float, n: float, level: float = 0.95) -> Interval:
@@ -155,8 +153,3 @@ def check_share(name: str, value: float) -> None:
 def _check_counts(k: float, n: float) -> None:
     if not (math.isfinite(n) and 0 <= k <= n):
         raise UsageError(f"no rate has {k!r} of {n!r} labels")
-
-
-@cache
-def _special() -> Any:
-    return import_module("scipy.special")

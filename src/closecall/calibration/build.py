@@ -19,7 +19,6 @@ from closecall.calibration.artefact import (
     Calibration,
     DataFacts,
     MetricFacts,
-    OtherPromise,
     SeparationFacts,
 )
 from closecall.calibration.cautions import Circumstances, cautions
@@ -28,6 +27,7 @@ from closecall.calibration.drift.canary_record import CanaryRecord, score_noise
 from closecall.calibration.evidence.close_calls import close_calls
 from closecall.calibration.evidence.held_out import held_out
 from closecall.calibration.evidence.locked import LockedTest, lock, measure_locked
+from closecall.calibration.evidence.other_limits import other_limits
 from closecall.calibration.evidence.probability import fit_probability
 from closecall.calibration.evidence.slices import slice_table
 from closecall.calibration.evidence.slicing import Slicer
@@ -66,9 +66,6 @@ from closecall.calibration.store import sealed
 from closecall.errors import DataError
 from closecall.instrument import Instrument, canonical_json
 from closecall.metrics.base import MetricSpec
-
-MENU = (0.01, 0.02, 0.03, 0.05, 0.10, 0.20)
-"""Limits that are looked up beside the one asked for."""
 
 PERCENT = 100.0
 
@@ -253,7 +250,7 @@ def _whole(parts: _Parts, created: str, *, keep_texts: bool) -> Calibration:
         goal=goal,
         rule=rule,
         separation=SeparationFacts(auc=ranked.auc, interval=ranked.interval),
-        promises=_menu(goal, data),
+        promises=other_limits(goal, data),
         held_out=apart,
         locked=_tested(parts),
         slices=table,
@@ -319,46 +316,6 @@ def _scale(metric: MetricSpec, data: Labelled) -> float:
     if metric.low is not None and metric.high is not None:
         return metric.high - metric.low
     return float(data.scores.max() - data.scores.min())
-
-
-def _menu(goal: Goal, data: Labelled) -> tuple[OtherPromise, ...]:
-    """Return what the labels say of other limits on the same rate."""
-    if goal.two or not goal.promises:
-        return ()
-    name = "max_far" if goal.max_far is not None else "max_frr"
-    asked = goal.max_far if goal.max_far is not None else goal.max_frr
-    return tuple(
-        _other(msgspec.structs.replace(goal, **{name: limit}), limit, data)
-        for limit in MENU
-        if limit != asked
-    )
-
-
-def _other(goal: Goal, limit: float, data: Labelled) -> OtherPromise:
-    found = goal.fit(data)
-    if isinstance(found, Infeasible):
-        at_risk = data.accept if goal.max_far is None else ~data.accept
-        rows = goal.guarantee == "approximate"
-        return OtherPromise(
-            limit=limit,
-            value=None,
-            counts=None,
-            observed=None,
-            n=int(np.count_nonzero(at_risk)) if rows else units(data, at_risk),
-            more=found.more_accepts if goal.max_far is None else found.more_rejects,
-        )
-    cutoff = found if isinstance(found, Cutoff) else found.accept
-    evidence = cutoff.evidence
-    if not isinstance(evidence, Certificate):
-        raise TypeError("a promise has a certificate")
-    return OtherPromise(
-        limit=limit,
-        value=cutoff.value,
-        counts=cutoff.counts,
-        observed=evidence.observed,
-        n=evidence.n,
-        more=None,
-    )
 
 
 def _tested(parts: _Parts) -> LockedTest | None:

@@ -22,6 +22,7 @@ from closecall.calibration.trust import flaws
 from closecall.datasets._strict import decode_row
 from closecall.errors import CalibrationFileError, ClosecallError
 from closecall.instrument import canonical_json
+from closecall.plain import read_plain
 from closecall.records import is_whole_text
 
 MAX_BYTES = 1 << 30
@@ -78,11 +79,10 @@ def load_calibration(path: str | os.PathLike[str]) -> Calibration:
     """
     place = Path(path)
     try:
-        if place.stat().st_size > MAX_BYTES:
-            raise CalibrationFileError(f"{place}: more than {MAX_BYTES:,} bytes, too large")
-        data = place.read_bytes()
-    except OSError as error:
-        raise CalibrationFileError(f"{place}: {error.strerror or error}") from error
+        data = read_plain(place, MAX_BYTES)
+    except (OSError, ValueError) as error:  # the latter of a NUL in the name
+        said = getattr(error, "strerror", None) or error
+        raise CalibrationFileError(f"{place}: {said}") from error
     document, flaws = decode_row(data)
     if document is None:
         field, message = flaws[0]

@@ -3,27 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 from closecall.errors import CassetteError
-
-if sys.platform == "win32":  # pragma: no cover
-    import msvcrt
-
-    # Locked bytes cannot be read by others, so the byte lies far beyond any file's end.
-    _FAR = 1 << 40
-
-    def _take(descriptor: int) -> None:
-        os.lseek(descriptor, _FAR, os.SEEK_SET)
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        os.lseek(descriptor, 0, os.SEEK_SET)
-
-else:
-    import fcntl
-
-    def _take(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+from closecall.storage import locking
 
 
 def open_locked(path: Path) -> int:
@@ -32,7 +15,7 @@ def open_locked(path: Path) -> int:
     Raises
     ------
     CassetteError
-        Another process holds the lock, or the file cannot be opened for writing.
+        Another process holds the lock, or the file cannot be opened for writing or locked.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
     for name in ("O_BINARY", "O_NOFOLLOW", "O_CLOEXEC"):
@@ -51,13 +34,19 @@ def open_locked(path: Path) -> int:
 def _locked(descriptor: int, path: Path) -> bool:
     """Lock an open file; False where its name has been taken from it by the last holder."""
     try:
-        _take(descriptor)
-    except OSError:
+        locking.lock(descriptor)
+    except locking.BusyError:
         os.close(descriptor)
         raise CassetteError(
             f"{path}: another process is recording this scenario; wait for that one to end, or "
             "record under another scenario"
         ) from None
+    except OSError as error:
+        os.close(descriptor)
+        raise CassetteError(
+            f"{path}: cannot be locked: {error.strerror or error}; keep the recordings on a file "
+            "system that can lock"
+        ) from error
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:

@@ -20,7 +20,7 @@ from closecall.cassettes.records import Change, Held, Pruned, Stats
 from closecall.cassettes.same import same_reply
 from closecall.cassettes.tape import Tape
 from closecall.chat.base import ChatReply
-from closecall.errors import UsageError
+from closecall.errors import CassetteError, UsageError
 
 ABOUT = 100
 """Characters of a request that say which one it is."""
@@ -44,10 +44,17 @@ def stats(folder: Path) -> Stats:
         folder=str(folder),
         files=len(paths),
         entries=sum(one.entries for one in held),
-        bytes=sum(path.stat().st_size for path in paths),
+        bytes=sum(_bytes(path) for path in paths),
         held=tuple(held),
         journals=tuple(sorted(p.name for p in folder.iterdir() if p.name.endswith(JOURNAL))),
     )
+
+
+def _bytes(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise CassetteError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 def _held(path: Path) -> list[Held]:

@@ -31,6 +31,7 @@ class Wanted:
         self.texts = _checked(texts)
         self.unrecorded: dict[str, tuple[Vector, Tokens | None]] = {}
         self._instrument = instrument
+        self._place = cassette.tape.place
         self._as_role = instrument.effective_role(self.role).value
         self.found: dict[str, Entry | None] = {
             text: cassette.find("embedding", instrument.digest, self.request(text))
@@ -93,8 +94,8 @@ class Wanted:
         vector = read_vector(reply.vector or "")
         if vector.shape != (self._instrument.dims,):
             raise CassetteError(
-                f"the recording {entry.key} has {vector.size} numbers, and its embedder "
-                f"{self._instrument.dims}; record it again"
+                f"{self._place(entry.key)}: the vector has {vector.size} numbers, and its "
+                f"embedder makes {self._instrument.dims}; record it again"
             )
         return vector, reply.tokens
 

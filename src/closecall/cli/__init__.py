@@ -7,10 +7,12 @@ the README.
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import os
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from keyword import iskeyword
 from typing import Any
@@ -18,10 +20,12 @@ from typing import Any
 import click
 
 from closecall._version import __version__
-from closecall.cli.options import HELP_NAMES
+from closecall.cli.ending import TerminatedError, interruption_in, terminable
+from closecall.cli.options import HELP_NAMES, with_offline
 from closecall.cli.pipes import may_close
+from closecall.cli.redacted import redacted
 from closecall.cli.say import say
-from closecall.errors import ClosecallError
+from closecall.errors import ClosecallError, ConfigurationError
 from closecall.offline import offline, sealed
 
 COMMANDS = {
@@ -43,6 +47,7 @@ COMMANDS = {
     "report": "Show kept runs as one page to look at.",
     "runs": "List, show, merge and remove the runs kept.",
     "verify": "Check a run folder from end to end.",
+    "sign": "Sign a run, so that others know who vouches for it.",
     "demo": "See it work on a packaged set of labelled answers.",
     "plot": "Draw scores, errors or runs as SVG or PNG.",
     "metrics": "List the metrics, what they need and their cutoffs.",
@@ -53,10 +58,17 @@ COMMANDS = {
     "completion": "Print the completion script for your shell.",
 }
 
+_GARBAGE = 50_000
+"""Containers made and not freed before garbage is looked for; Python's own 700 suits few."""
+
 EXIT_INTERNAL = 70
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
 
-_OUTPUT_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF})
+_NO_NAME = frozenset({errno.ENAMETOOLONG})
+"""Errors of a name that no file can have, whatever was to be done with it."""
+
+_OUTPUT_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 """A full or broken output is the machine's fault, not a bug."""
 
 
@@ -75,7 +87,7 @@ class LazyGroup(click.Group):
             return None
         module = cmd_name.replace("-", "_") + "_" * iskeyword(cmd_name)  # import_.py
         command: click.Command = import_module(f"closecall.cli.{module}").command
-        return command
+        return with_offline(command)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a reader of its output that leaves early is no error."""
@@ -126,35 +138,60 @@ def run(args: list[str] | None = None) -> int:
     _streams_are_there()
     _any_text_prints()
     try:
-        return _run(args)
+        with terminable():
+            return _run(args)
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)
-        say(shown.getvalue().removesuffix("\n"), err=True)
+        say(redacted(shown.getvalue().removesuffix("\n")), err=True)
         return error.exit_code
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("closecall: interrupted", err=True)
-        return EXIT_INTERRUPTED
-    except ClosecallError as error:
-        say(f"closecall: {error}", err=True)
-        return error.exit_code
+    except (KeyboardInterrupt, click.Abort) as error:
+        return _interrupted(error)
     except Exception as error:  # noqa: BLE001 - whatever it is, it gets its own exit code
+        if interruption_in(error) is not None:
+            return _interrupted(error)
+        if isinstance(error, ClosecallError):
+            say(redacted(f"closecall: {error}"), err=True)
+            return error.exit_code
         return _internal(error)
+
+
+def _interrupted(error: BaseException) -> int:
+    """Say what ended the work, and return the exit code for it; click raises its own from it."""
+    ended = isinstance(interruption_in(error), TerminatedError)
+    click.echo("closecall: ended by SIGTERM" if ended else "closecall: interrupted", err=True)
+    return EXIT_TERMINATED if ended else EXIT_INTERRUPTED
 
 
 def _internal(error: Exception) -> int:
     """Say what went wrong that no command expected, and return the exit code for it."""
+    if isinstance(error, OSError) and error.errno in _NO_NAME:
+        say(f"closecall: {error.filename!s:.60}...: {error.strerror}", err=True)
+        return click.UsageError.exit_code
     if isinstance(error, OSError) and error.errno in _OUTPUT_FAILED:
         say(f"closecall: the output cannot be written: {error.strerror}", err=True)
         return click.UsageError.exit_code
+    if _is_out_of_memory(error):
+        say(
+            f"closecall: there is not enough memory: {str(error) or 'an allocation failed'}",
+            err=True,
+        )
+        return ConfigurationError.exit_code
     if os.environ.get("CLOSECALL_DEBUG"):
         raise error
     say(
-        f"closecall: internal error: {type(error).__name__}: {error}\n"
-        "This is a bug in closecall; CLOSECALL_DEBUG=1 shows where it happened.",
+        redacted(f"closecall: internal error: {type(error).__name__}: {error}\n")
+        + "This is a bug in closecall; CLOSECALL_DEBUG=1 shows where it happened.",
         err=True,
     )
     return EXIT_INTERNAL
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether the machine is at fault; a library that found no room is one that does not load."""
+    if isinstance(error, ImportError):
+        return "failed to map segment" in str(error) or "allocate memory" in str(error)
+    return isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
 
 
 def _streams_are_there() -> None:
@@ -167,11 +204,22 @@ def _streams_are_there() -> None:
 
 def _run(args: list[str] | None) -> int:
     try:
-        with sealed() if offline() else nullcontext():
+        with sealed() if offline() else nullcontext(), _collecting_seldom():
             result: Any = cli.main(args=args, prog_name="closecall", standalone_mode=False)
     except SystemExit as done:  # how click ends a completion
         result = done.code
     return result if isinstance(result, int) else 0
+
+
+@contextmanager
+def _collecting_seldom() -> Iterator[None]:
+    """Let cyclic garbage wait: a command makes little of it, and looking for it takes 7 %."""
+    before = gc.get_threshold()
+    gc.set_threshold(_GARBAGE, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _any_text_prints() -> None:

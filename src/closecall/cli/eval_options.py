@@ -17,6 +17,7 @@ from closecall.cli.options import (
     report_option,
 )
 from closecall.cli.places import FOLDER, LocalType
+from closecall.cli.signing import passphrase_option
 
 if TYPE_CHECKING:
     from closecall.runs.budget import Budget
@@ -242,6 +243,14 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Keep the texts of cases out of the run folder; ids, labels and values of slices "
         "stay.",
     ),
+    click.option(
+        "--sign",
+        "sign_with",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="KEY",
+        help="Sign the run once it is sealed, with this private key (see closecall sign).",
+    ),
+    passphrase_option,
     click.option("--name", help="What to call the run.  [default: the file's name]"),
     click.option("--subject", help="The assistant whose answers these are."),
     click.option("--subject-version", help="Its version."),

@@ -143,9 +143,10 @@ def _listed(path: Path | None) -> Iterator[str]:
     if path is None:
         return
     from closecall.errors import DatasetError
+    from closecall.plain import read_plain
 
     try:
-        data = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        data = sys.stdin.buffer.read() if str(path) == "-" else read_plain(path)
         yield from (line.strip() for line in str(data, "utf-8-sig").splitlines() if line.strip())
     except OSError as error:
         raise DatasetError(f"{path}: cannot be read: {error.strerror or error}") from error

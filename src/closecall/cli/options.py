@@ -56,6 +56,16 @@ def offline_option(function: F) -> F:
     )(function)
 
 
+def with_offline(command: click.Command) -> click.Command:
+    """Give a command, or each one of a group, --offline where it has none; return the command."""
+    if isinstance(command, click.Group):
+        for one in command.commands.values():
+            with_offline(one)
+    elif not any("--offline" in one.opts for one in command.params):
+        offline_option(command)
+    return command
+
+
 def embedder_options(function: F) -> F:
     """Add --embedder, --window, --threads and --offline."""
     for option in reversed(

@@ -8,6 +8,7 @@ is opened.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -120,11 +121,31 @@ def url_of(value: str | os.PathLike[str], *, refused: bool = False) -> Url | Non
     text = os.fspath(value)
     if "://" not in text:  # most of what is typed, and it loads nothing
         return None
-    from closecall.storage.places import is_url, located
+    from closecall.storage.places import MEMORY, is_url, located
 
     if not is_url(text):
         return None
-    return Url(text if refused else located(text).url)
+    if refused:
+        return Url(text)
+    found = located(text)
+    if found.scheme == MEMORY:
+        _require_filled(found.url)
+    return Url(found.url)
+
+
+def _require_filled(url: str) -> None:
+    """Refuse the memory of a process that ends with its command: it holds nothing, and is lost.
+
+    A program that calls a command has put something there before, and may look at it after.
+    """
+    from closecall.errors import UsageError
+
+    memory = sys.modules.get("fsspec.implementations.memory")
+    if memory is None or not memory.MemoryFileSystem.store:
+        raise UsageError(
+            f"{url}: memory:// is in the memory of this process and lost when the command ends; "
+            "give a folder of this machine, or a URL such as s3://BUCKET/NAME"
+        )
 
 
 def stands_for(path: Path, url: str) -> None:

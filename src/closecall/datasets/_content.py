@@ -78,6 +78,29 @@ def cases_digest(cases: Iterable[Case]) -> str:
     return digest.hexdigest()
 
 
+def cases_secret(cases: Iterable[Case]) -> str:
+    """Return a digest (hex) of all cases that cannot be told from ``cases_digest``.
+
+    It is a key, and written nowhere; see ``secret_of``.
+    """
+    digest = hashlib.sha256()
+    for case in cases:
+        digest.update(encode_content(case))
+        digest.update(b"\n")
+    return secret_of(digest)
+
+
+def secret_of(digest: hashlib._Hash) -> str:
+    """Return the secret of the cases that a digest was made of.
+
+    Their sha256 with more after it: the published digest is one of another, padded message, and
+    the state of the function before the padding is not known from it.
+    """
+    own = digest.copy()
+    own.update(b"a key for groups of cases")
+    return own.hexdigest()
+
+
 def questions_digest(cases: Iterable[Case]) -> str:
     """Return the digest (hex) of what the cases ask, in any order."""
     digest = QuestionsDigest()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from closecall.datasets._content import QuestionsDigest, encode_content
+from closecall.datasets._content import QuestionsDigest, encode_content, secret_of
 from closecall.datasets._layout import GivenIds, Layout, rows_after
 from closecall.datasets._plan import Plan, decide
 from closecall.datasets._rows import BadRowError, Ids, compile_reader
@@ -26,6 +26,8 @@ from closecall.storage.places import is_url
 
 if TYPE_CHECKING:
     from closecall.storage.fetching import Copy
+
+_encode = msgspec.json.Encoder().encode
 
 OnBadRow = Literal["fail", "skip"]
 ON_BAD_ROW: tuple[OnBadRow, ...] = ("fail", "skip")
@@ -44,7 +46,7 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
     ``rows`` counts all rows, ``cases`` the good ones, ``bad_rows`` the others; ``problems`` has
     the first 20 of ``problem_count`` (a row may have several). ``digest`` (sha256, hex) stands
     for the content of the good cases in order, ``questions`` for what they ask, ``sha256`` for
-    the bytes of the file.
+    the bytes of the file. ``secret`` is a key that only who has all cases knows.
     """
 
     rows: int
@@ -56,6 +58,7 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
     reading: tuple[str, ...]
     questions: str
+    secret: str
 
 
 class Dataset:
@@ -120,15 +123,20 @@ class Dataset:
         rows = cases = problem_count = 0
         problems: list[RowProblem] = []
         kept: list[Case] | None = [] if self._small() else None
+        # A packed file says little of what is in it: one text may stand in every row.
+        packed, room = isinstance(self._source, OfFiles), 4 * _KEPT_BYTES
         layout = Layout()
         for item in self._walk(notes, layout):
             rows += 1
             layout.count(rows, good=item.__class__ is Case)
             if item.__class__ is Case:
                 cases += 1
+                content = encode_content(item)
                 if kept is not None:
                     kept.append(item)
-                update(encode_content(item))
+                    room -= len(content) + (len(_encode(item.metadata)) if packed else 0)
+                    kept = kept if room > 0 else None
+                update(content)
                 update(b"\n")
                 questions.add(item)
             else:
@@ -156,6 +164,7 @@ class Dataset:
             problem_count=problem_count,
             problems=tuple(problems),
             digest=digest.hexdigest(),
+            secret=secret_of(digest),
             questions=questions.hexdigest(),
             sha256=self._sha256(),
             reading=(*self._plan.reading, *self._source.reading, *told(notes)),

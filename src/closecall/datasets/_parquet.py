@@ -11,20 +11,18 @@ import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from closecall.datasets._fields import field_of
+from closecall.datasets._parquet_batches import MAX_TEXTS, batches, parquet_file, text_bytes
 from closecall.datasets._sniff import TextFile
 from closecall.datasets._strict import Flaws
 from closecall.errors import DatasetError, MissingExtraError
+from closecall.plain import open_plain
 
 MAX_COLUMNS = 10_000
 MAX_DEPTH = 64
 
-_ROWS = 1024
-_BUFFER = 1024 * 1024
-_THRIFT_BYTES = 100_000_000
-_THRIFT_ITEMS = 1_000_000
 _TYPES_OF_PLAIN = (
     "is_null", "is_boolean", "is_integer", "is_floating", "is_string", "is_large_string",
 )  # fmt: skip
@@ -86,7 +84,7 @@ class ParquetRows:
         for file in self._files:
             file.check_unchanged()
             with _reading(file.path) as opened:
-                count = opened.metadata.num_rows
+                count = opened.reader.metadata.num_rows
                 if left >= count:
                     left -= count
                     continue
@@ -94,16 +92,16 @@ class ParquetRows:
             file.check_unchanged()
             left = 0
 
-    def _rows_of(self, path: Path, opened: Any, skip: int) -> Iterator[Row]:
-        groups = opened.num_row_groups
+    def _rows_of(self, path: Path, opened: _Opened, skip: int) -> Iterator[Row]:
+        facts = opened.reader.metadata
+        groups = facts.num_row_groups
         at = first = 0
-        while first < groups and at + opened.metadata.row_group(first).num_rows <= skip:
-            at += opened.metadata.row_group(first).num_rows
+        while first < groups and at + facts.row_group(first).num_rows <= skip:
+            at += facts.row_group(first).num_rows
             first += 1
         before = "" if self._single else f"{path.name}["
-        for batch in opened.iter_batches(
-            batch_size=_ROWS, row_groups=range(first, groups), columns=self._columns
-        ):
+        wanted = range(first, groups)
+        for batch in batches(opened.file, opened.reader, wanted, self._columns):
             drop = max(0, skip - at)
             if drop < batch.num_rows:
                 for offset, (row, flaws) in enumerate(self._values(batch.slice(drop)), at + drop):
@@ -114,6 +112,13 @@ class ParquetRows:
         import pyarrow as pa
         import pyarrow.compute
 
+        if text_bytes(batch) > MAX_TEXTS:
+            if batch.num_rows == 1:
+                yield None, (("", f"holds more than {MAX_TEXTS:,} bytes of text in one row"),)
+                return
+            for at in range(batch.num_rows):
+                yield from self._values(batch.slice(at, 1))
+            return
         columns = [
             pa.compute.cast(batch.column(name), pa.string())
             if name in self._as_text
@@ -167,7 +172,12 @@ def _sha256(path: Path) -> str:
 
 def _schema(path: Path) -> Any:
     with _reading(path) as opened:
-        return opened.schema_arrow
+        return opened.reader.schema_arrow
+
+
+class _Opened(NamedTuple):
+    file: BinaryIO
+    reader: Any
 
 
 class _reading:  # noqa: N801 - reads as a function where it is used
@@ -177,19 +187,15 @@ class _reading:  # noqa: N801 - reads as a function where it is used
         self._path = path
         self._file: BinaryIO | None = None
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> _Opened:
         try:
             import pyarrow.parquet
         except ImportError as error:
             raise MissingExtraError("reading Parquet files", "parquet", ["pyarrow"]) from error
+        del pyarrow
         try:
-            self._file = self._path.open("rb")
-            return pyarrow.parquet.ParquetFile(
-                self._file,
-                buffer_size=_BUFFER,
-                thrift_string_size_limit=_THRIFT_BYTES,
-                thrift_container_size_limit=_THRIFT_ITEMS,
-            )
+            self._file = open_plain(self._path)
+            return _Opened(self._file, parquet_file(self._file))
         except BaseException as error:
             self.__exit__(type(error), error, None)
             raise

@@ -268,7 +268,7 @@ def _sentence(
             if name != used and plain(name) not in JUDGED and not _read(name, chosen)
         ]
         if unread:
-            without += f" (not read: {', '.join(f'`{name}`' for name in unread[:12])}"
+            without += f" (kept as metadata: {', '.join(f'`{name}`' for name in unread[:12])}"
             without += f" and {len(unread) - 12} more" * (len(unread) > 12)  # noqa: PLR2004
             wanted = [field for field in missing if field in (RESPONSE, REFERENCE)]
             if wanted:

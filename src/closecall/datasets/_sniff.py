@@ -240,6 +240,14 @@ def stamped(path: Path) -> TextFile:
         raise unreadable(path, error) from error
 
 
+def is_regular(path: Path) -> bool:
+    """Whether there is a file of bytes that has an end: no pipe, no device, no folder."""
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
 def unreadable(path: Path, error: Exception) -> DatasetError:
     """Return the error for a file the system does not let us read."""
     reason = getattr(error, "strerror", None) or str(error)

@@ -19,7 +19,10 @@ Damaged = list[tuple[int, str]]
 """(line, message) of lines that are not UTF-8."""
 
 MAX_CELL = 1 << 26
-"""Characters in one cell; more is a quote that was never closed."""
+"""Characters in one cell; more is mostly a quote that was never closed."""
+
+MAX_COLUMNS = 10_000
+"""Columns of a table."""
 
 _SEP_LINE = re.compile(r'"?sep=([,;|\t])"?\s*')
 
@@ -99,7 +102,7 @@ class Table:
     def _first_row(self, delimiter: str, skip: int) -> list[str]:
         reader, _ = self._reader(delimiter, skip)
         try:
-            return [name.strip() for name in next(reader, [])]
+            return [name.strip() for name in next(reader, [])[: MAX_COLUMNS + 1]]
         except csv.Error:
             return []
 
@@ -115,6 +118,11 @@ class Table:
         if damaged:
             number, message = damaged[0]
             raise DatasetError(f"{self.prefix}{number}: {message}")
+        if len(names) > MAX_COLUMNS:
+            raise DatasetError(
+                f"{self.prefix}{skip + 1}: the header names {len(names):,} columns, and at most "
+                f"{MAX_COLUMNS:,} are read"
+            )
         seen: set[str] = set()
         for name in names:
             if name in seen and name:
@@ -178,7 +186,12 @@ def _uneven(count: int, width: int, delimiter: str) -> str:
 
 def _reason(error: csv.Error) -> str:
     text = str(error)
-    if "unexpected end of data" in text or "field larger than" in text:
+    if "field larger than" in text:
+        return (
+            f'a cell has more than {MAX_CELL:,} characters; where it is not meant to, a " that '
+            "opens a cell is never closed"
+        )
+    if "unexpected end of data" in text:
         return 'a " that opens a cell is never closed; close it, or write "" for a quote in a text'
     if "expected after" in text:
         return 'text follows the closing " of a cell; write "" for a quote inside a quoted text'

@@ -148,26 +148,32 @@ class _Builder:
     def _tag(self, event: Any, line: int, *, plain: bool) -> None:
         if event.tag and not plain and event.tag != "!" and event.tag not in _TAGS:
             raise _TooMuchError(
-                line, f"the tag {event.tag} makes something other than a text; remove it"
+                line, f"the tag {event.tag:.80} makes something other than a text; remove it"
             )
 
     def _alias(self, anchor: str, line: int) -> None:
         if anchor not in self._anchors:
             raise _TooMuchError(
-                line, f"*{anchor} stands before or inside what it names (&{anchor})"
+                line, f"*{anchor:.80} stands before or inside what it names (&{anchor:.80})"
             )
         value, size = self._anchors[anchor]
         self._expanded += size
         if self._expanded > _EXPANSION_FLOOR + _EXPANSION * self._written:
-            raise _TooMuchError(line, f"aliases (*{anchor}) repeat too much; write the values out")
+            raise _TooMuchError(
+                line, f"aliases (*{anchor:.80}) repeat too much; write the values out"
+            )
         self._put(value, size, line)
 
     def _close(self) -> None:
         frame = self._stack.pop()
         value = frame.items
         if frame.mapping:
-            for merged in frame.merges:
-                value = {**merged, **value}
+            if frame.merges:
+                # Each once, and the first to name a key wins: a copy for each would take the
+                # square of their number.
+                own, value = value, {}
+                for merged in (*reversed(frame.merges), own):
+                    value.update(merged)
             if frame.repeated:
                 value = Flawed(value)
                 value.repeated = tuple(frame.repeated)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,6 +26,8 @@ async def aembed(
     EmbeddingError
         As ``embed`` does; ``indices`` count from the first of ``texts``.
     """
+    import asyncio
+
     from closecall.errors import EmbeddingError
 
     parts = []

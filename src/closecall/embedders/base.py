@@ -78,6 +78,24 @@ class LoadingEmbedder(Embedder, Protocol):
         ...
 
 
+@runtime_checkable
+class CheckableEmbedder(LoadingEmbedder, Protocol):
+    """An embedder that can see what would keep it from loading, for much less than loading takes.
+
+    A run that finds every vector in its store then never loads the model.
+    """
+
+    def check_files(self) -> None:
+        """Refuse now what ``load`` would refuse of the files it reads.
+
+        Raises
+        ------
+        ConfigurationError
+            If one is missing, or is not the one its instrument stands for.
+        """
+        ...
+
+
 class Pieces(NamedTuple):
     """A text token by token: what the model made of each, and where in the text it stands.
 
@@ -204,6 +222,15 @@ class VectorStore(Protocol):
 
     def close(self) -> None:
         """Finish; later calls are errors."""
+        ...
+
+
+@runtime_checkable
+class KnowingStore(VectorStore, Protocol):
+    """A store that can say whether it ever held a vector of an instrument."""
+
+    def knows(self, instrument: Instrument) -> bool:
+        """Return whether vectors of this instrument were stored; they may be gone by now."""
         ...
 
 

@@ -12,6 +12,7 @@ from closecall.embedders.base import (
     Embedded,
     Embedder,
     Failure,
+    KnowingStore,
     TextKey,
     Usage,
     Vectors,
@@ -104,12 +105,17 @@ class CachedEmbedder:
     def prepare(self) -> None:
         """Load the embedder now, if it has ``load()``, so that a run it would fail never begins.
 
+        Where the store has vectors of it and it is a ``CheckableEmbedder``, only its files are
+        looked at; it loads with the first text that the store does not have.
+
         Raises
         ------
         ConfigurationError
             The embedder cannot be used at all, as when its model cannot be loaded.
         """
-        self._checked.load()
+        store = self._store
+        known = isinstance(store, KnowingStore) and store.knows(self._instrument)
+        self._checked.load(with_first_text=known)
 
     def fetch(self, keys: Iterable[TextKey]) -> dict[TextKey, Outcome]:
         """Return a vector or a reason for every key.

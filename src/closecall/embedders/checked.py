@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from closecall.embedders.base import (
+    CheckableEmbedder,
     CountingEmbedder,
     Embedded,
     Embedder,
@@ -56,6 +57,7 @@ class Checked:
         self._counting = embedder if isinstance(embedder, CountingEmbedder) else None
         self._piecing = embedder if isinstance(embedder, PieceEmbedder) else None
         self._instrument = embedder.instrument
+        self._waits = False  # whether what was left to the first text is still to be loaded
         self._piece_dims: int = getattr(embedder, "piece_dims", self._instrument.dims)
 
     @property
@@ -63,12 +65,21 @@ class Checked:
         """What the provider reported of its use; None where there is none."""
         return self._embedder.usage if isinstance(self._embedder, MeteredEmbedder) else None
 
-    def load(self) -> None:
-        """Make an embedder that has ``load()`` ready; any exception becomes the one kind."""
+    def load(self, *, with_first_text: bool = False) -> None:
+        """Make an embedder that has ``load()`` ready; any exception becomes the one kind.
+
+        ``with_first_text`` leaves the loading to the first text that is embedded, where the
+        embedder can at least look at its files now.
+        """
         if not isinstance(self._embedder, LoadingEmbedder):
             return
         try:
-            self._embedder.load()
+            if with_first_text and isinstance(self._embedder, CheckableEmbedder):
+                self._embedder.check_files()
+                self._waits = True
+            else:
+                self._embedder.load()
+                self._waits = False
         except ConfigurationError:
             raise
         except Exception as error:
@@ -82,6 +93,8 @@ class Checked:
         so are pieces that do not fit their text. An embedder that makes no token vectors fails
         every text that should have some, as ``no_pieces``.
         """
+        if self._waits:
+            self.load()
         answers: dict[int, Answer] = {}
         waiting = list(range(len(texts)))
         for _ in range(MAX_ROUNDS):

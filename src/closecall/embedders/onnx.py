@@ -12,6 +12,7 @@ from closecall.embedders.windows import checked_policy
 from closecall.errors import ConfigurationError, UsageError
 from closecall.instrument import CHUNK, Instrument
 from closecall.models.cards import GRAPH_FILE, TOKENIZER_FILE
+from closecall.models.hashing import require_file
 from closecall.models.store import StoredModel, load_model
 
 BATCH_TOKENS = CPU_TOKENS
@@ -122,6 +123,27 @@ class OnnxEmbedder(OnnxTexts):
             If the runtime cannot be imported or would not run on the device.
         """
         self._ready()
+
+    def check_files(self) -> None:
+        """Check the model's files without loading them, in the time it takes to read them.
+
+        A device that may not be there is found out only by loading, so on another than the CPU
+        that is what this does.
+
+        Raises
+        ------
+        ModelIntegrityError
+            If a file is not the one its card records.
+        ModelError
+            If a file is missing or cannot be read.
+        ConfigurationError
+            As ``load``, on another device than the CPU.
+        """
+        if self._device == CPU:
+            for name in (GRAPH_FILE, TOKENIZER_FILE):
+                require_file(self._model.folder / name, self._model.card.file(name))
+        else:
+            self.load()
 
     def _load(self) -> Loaded:
         return load(self._model, self._device)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from closecall.embedders.onnx_export_layout import ExportLayout
-from closecall.embedders.onnx_runtime import Ids, made_tokenizer, sampled
+from closecall.embedders.onnx_runtime import Ids, sampled
 from closecall.embedders.onnx_session import CPU, Session, as_float32, make_session
 from closecall.errors import (
     ConfigurationError,
@@ -21,6 +21,7 @@ from closecall.errors import (
 )
 from closecall.models.exported import Exported
 from closecall.models.hashing import read_file
+from closecall.models.tokenizer_files import read_tokenizer, tokenizing
 
 _NUMBERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 _FLOATS = ("tensor(float)", "tensor(float16)")
@@ -116,8 +117,9 @@ class LoadedExport(NamedTuple):
             )
 
     def _sample(self) -> Ids:
-        ids = self.tokenizer.encode("a b c", add_special_tokens=False).ids
-        return np.array(ids, dtype=np.int32)
+        with tokenizing(f"{self.layout.tokenizer}: cannot read three letters", ModelError):
+            ids = self.tokenizer.encode("a b c", add_special_tokens=False).ids
+            return np.array(ids, dtype=np.int32)
 
     def _feed(self, ids: Ids) -> dict[str, NDArray[Any]]:
         first = self.layout.first_position
@@ -179,7 +181,7 @@ def load_export(
             "with device=cpu, or take a file in fp32 or fp16"
         )
     file = _tokenizer_bytes(layout, tokenizer)
-    made = made_tokenizer(layout.tokenizer, file)
+    made = read_tokenizer(layout.tokenizer, file)
     session = make_session(exported.data, where, device=device, fuse=True, beside=exported.beside)
     states, text = _outputs(session.raw.get_outputs(), layout, where)
     loaded = LoadedExport(

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from closecall.embedders.onnx_runtime import Ids
 from closecall.embedders.windows import Span, read_spans
-from closecall.errors import ConfigurationError
+from closecall.errors import ConfigurationError, EmbeddingError
 from closecall.instrument import Instrument, canonical_text
+from closecall.models.tokenizer_files import tokenizing
 from closecall.records import Role, Tokens
 
 Mapper = Callable[[Callable[..., Any], Sequence[Any]], Iterator[Any]]
@@ -86,6 +87,7 @@ class Reader:
         self._instrument = instrument
         self._lowercase = instrument.options.get("lowercase") == "true"
         self._prefix = instrument.prefix(role)
+        self._failed = f"{instrument.model}: its tokenizer cannot read the texts"
         self._lead = _ids(self._tokenize([self._prepared("")], map)[0])
         self._room = instrument.max_tokens - len(loaded.before) - len(loaded.after)
         if self._room - len(self._lead) <= instrument.overlap:
@@ -200,13 +202,16 @@ class Reader:
         return [parts[0] if len(parts) == 1 else np.concatenate(parts) for parts in found]
 
     def _encode(self, pieces: list[str]) -> list[Ids]:
-        encodings = self._loaded.tokenizer.encode_batch_fast(pieces, add_special_tokens=False)
-        return [np.array(encoding.ids, dtype=np.int32) for encoding in encodings]
+        with tokenizing(self._failed, EmbeddingError):
+            encodings = self._loaded.tokenizer.encode_batch_fast(pieces, add_special_tokens=False)
+            return [np.array(encoding.ids, dtype=np.int32) for encoding in encodings]
 
     def _encode_places(self, pieces: list[str]) -> list[Ids]:
         """Like ``_encode``, with places, which take the tokenizer a fifth longer."""
         arrays = []
-        for encoding in self._loaded.tokenizer.encode_batch(pieces, add_special_tokens=False):
+        with tokenizing(self._failed, EmbeddingError):
+            encodings = self._loaded.tokenizer.encode_batch(pieces, add_special_tokens=False)
+        for encoding in encodings:
             array = np.empty((len(encoding.ids), 3), dtype=np.int32)
             array[:, 0] = encoding.ids
             array[:, 1:] = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)

@@ -11,18 +11,22 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from closecall.embedders.onnx_session import CPU, Session, make_session, not_importable
+from closecall.embedders.onnx_session import CPU, Session, make_session
 from closecall.errors import ModelError
 from closecall.models.cards import GRAPH_FILE, TOKENIZER_FILE
 from closecall.models.external import has_external_data
 from closecall.models.hashing import read_file, require
 from closecall.models.store import StoredModel
+from closecall.models.tokenizer_files import read_tokenizer, tokenizing
 
 Ids = NDArray[np.int32]
 
 _OUTPUT = "embedding"
 _TOKENS = "tokens"
 _TOKENS_RANK = 3
+
+MOST_TOKENS = 1 << 26
+"""Highest number of a token: a table of what is special has an entry for each."""
 
 
 class Loaded(NamedTuple):
@@ -141,31 +145,7 @@ def _checked_tokenizer(model: StoredModel) -> tuple[Any, bytes]:
     path = model.folder / TOKENIZER_FILE
     data = read_file(path)
     require(path, data, model.card.file(TOKENIZER_FILE))
-    return made_tokenizer(path, data), data
-
-
-def made_tokenizer(path: Path, data: bytes) -> Any:
-    """Return a tokenizer that neither cuts nor pads: lengths are the embedder's to decide.
-
-    Raises
-    ------
-    ModelError
-        If the bytes, read from ``path``, are no tokenizer.
-    ConfigurationError
-        If the tokenizers library cannot be imported.
-    """
-    try:
-        import tokenizers
-    except ImportError as error:
-        raise not_importable("tokenizers", error) from error
-
-    try:
-        tokenizer = tokenizers.Tokenizer.from_buffer(data)
-    except Exception as error:  # the library raises bare Exception
-        raise ModelError(f"{path}: not a tokenizer: {error}") from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
+    return read_tokenizer(path, data), data
 
 
 class Sampled(NamedTuple):
@@ -187,20 +167,23 @@ def sampled(path: Path, tokenizer: Any, data: bytes) -> Sampled:
     ModelError
         If it cannot read that, or makes no token of it.
     """
-    try:
+    with tokenizing(f"{path}: cannot read the letter a", ModelError):
         sample = tokenizer.encode("a")
-    except Exception as error:  # the library raises bare Exception
-        raise ModelError(f"{path}: cannot read the letter a: {error}") from error
-    mask = sample.special_tokens_mask
-    ids = np.array(sample.ids, dtype=np.int32)
+        mask = sample.special_tokens_mask
+        ids = np.array(sample.ids, dtype=np.int32)
+        added = tokenizer.get_added_tokens_decoder()
     content = [at for at, special in enumerate(mask) if not special]
     if not content:
         raise ModelError(f"{path}: makes no token of the letter a")
+    unknown = _unknown(path, tokenizer, data)
+    highest = max(*ids.tolist(), *added, unknown)
+    if highest > MOST_TOKENS:
+        raise ModelError(f"{path}: numbers a token {highest:,}; no model has so many")
     pre, normalizer = tokenizer.pre_tokenizer, tokenizer.normalizer
     return Sampled(
         before=ids[: content[0]],
         after=ids[content[-1] + 1 :],
-        unknown=_unknown(tokenizer, data),
+        unknown=unknown,
         cuttable=type(pre).__name__ == "BertPreTokenizer"
         and type(normalizer).__name__ in ("BertNormalizer", "NoneType"),
     )
@@ -229,9 +212,12 @@ class _TokenizerFile(msgspec.Struct):
     model: _Unigram
 
 
-def _unknown(tokenizer: Any, data: bytes) -> int:
+def _unknown(path: Path, tokenizer: Any, data: bytes) -> int:
     if type(tokenizer.model).__name__ == "Unigram":  # it has a number, which only the file says
-        found = msgspec.json.decode(data, type=_TokenizerFile).model.unk_id
+        try:
+            found = msgspec.json.decode(data, type=_TokenizerFile).model.unk_id
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise ModelError(f"{path}: not a tokenizer: {error}") from error
         return -1 if found is None else found
     name = getattr(tokenizer.model, "unk_token", None)
     found = tokenizer.token_to_id(name) if name else None

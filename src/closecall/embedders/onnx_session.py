@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from closecall.embedders.held_back import held_back
 from closecall.errors import ConfigurationError, EmbeddingError, ModelError, UsageError
+from closecall.models.onnx_functions import require_bounded
 
 CPU = "cpu"
 _DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?")
@@ -22,7 +24,16 @@ _CUDA_PROVIDER = "CUDAExecutionProvider"
 _CUDA_FAILED = re.compile(r"\b(cuda|cudnn|cublas)", re.IGNORECASE)
 _ERRORS_ONLY = 3
 
+_NO_MEMORY = (
+    "failed to allocate memory", "out of memory", "not enough memory", "bad_alloc",
+    "bad allocation", "alloc_failed",
+)  # fmt: skip
+
 Feed = Mapping[str, NDArray[Any]]
+
+
+class NoMemoryError(EmbeddingError):
+    """The runtime had not the memory for what it was given at once."""
 
 
 class Session(NamedTuple):
@@ -41,15 +52,18 @@ class Session(NamedTuple):
 
         Raises
         ------
+        NoMemoryError
+            If there was not the memory.
         EmbeddingError
-            If the runtime fails.
+            If the runtime fails otherwise.
         """
         try:
             found: list[NDArray[Any]] = (
                 self._bound_run(outputs, feed) if self.bound else self.raw.run(outputs, feed)
             )
         except Exception as error:  # the runtime's exceptions share no base but this
-            raise EmbeddingError(f"onnxruntime failed: {error}") from error
+            kind = NoMemoryError if _is_out_of_memory(error) else EmbeddingError
+            raise kind(f"onnxruntime failed: {error}") from error
         return found
 
     def _bound_run(self, outputs: list[str], feed: Feed) -> list[NDArray[Any]]:
@@ -69,6 +83,11 @@ class Session(NamedTuple):
         self.raw.run_with_iobinding(binding)
         found: list[NDArray[Any]] = binding.copy_outputs_to_cpu()
         return found
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or any(words in text for words in _NO_MEMORY)
 
 
 def checked_device(device: str) -> str:
@@ -123,6 +142,10 @@ def make_session(
     ConfigurationError
         If the runtime cannot be imported, or the device is not there or not used.
     """
+    try:
+        require_bounded(data)
+    except ValueError as error:
+        raise ModelError(f"{where}: not an ONNX file that is run: {error}") from error
     onnxruntime = _imported()
     wanted = _providers(onnxruntime, device)
     options = onnxruntime.SessionOptions()
@@ -157,7 +180,8 @@ def _imported() -> Any:
     # folder and, ten seconds later, look up a host; the call below comes too late for that.
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     try:
-        import onnxruntime
+        with held_back():
+            import onnxruntime
     except ImportError as error:
         raise not_importable("onnxruntime", error) from error
 

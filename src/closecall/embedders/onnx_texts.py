@@ -23,6 +23,7 @@ from closecall.embedders.faults import (
 from closecall.embedders.onnx_pieces import LeftOut, PieceSheet
 from closecall.embedders.onnx_reading import Mapper, Reader, Reading, Tokenizing
 from closecall.embedders.onnx_runtime import Ids
+from closecall.embedders.onnx_session import NoMemoryError
 from closecall.embedders.windows import averaged, exact_batches
 from closecall.instrument import Instrument
 from closecall.records import Role, Tokens
@@ -54,7 +55,8 @@ class OnnxTexts(Awaitable, ABC):
     threads
         Runs side by side, from 1.
     batch_tokens
-        Most tokens in one run; 1 runs every window alone.
+        Most tokens in one run; 1 runs every window alone. Where there is not the memory for that
+        many, runs are halved from then on.
     """
 
     def __init__(self, threads: int, batch_tokens: int) -> None:
@@ -138,6 +140,7 @@ class OnnxTexts(Awaitable, ABC):
         left_out = LeftOut(loaded) if pieces else None
         too_long: list[int] = []
         broken: dict[int, str] = {}
+        no_room: dict[int, str] = {}
         empty: dict[int, str] = {}
         reader = Reader(loaded, self.instrument, role, places=pieces)
         with self._workers() as mapper:
@@ -156,12 +159,14 @@ class OnnxTexts(Awaitable, ABC):
                 if left_out is not None:
                     own = texts[start:stop]
                     sheet = PieceSheet(reader, left_out, own, slab, self.instrument.dims)
-                vectors[start:stop] = self._run(loaded, reader, slab, mapper, sheet)
+                vectors[start:stop], failed = self._run(loaded, reader, slab, mapper, sheet)
+                no_room |= {start + at: _NO_ROOM for at in failed}
                 if sheet is not None:
                     found += sheet.pieces()
                     broken |= {start + at: reason for at, reason in sheet.broken.items()}
         refuse_too_long(too_long, tokens, self.instrument)
         refuse_broken(empty)
+        refuse_broken(no_room)
         check_finite(vectors)
         refuse_broken(broken)
         return vectors, tokens, found
@@ -191,14 +196,20 @@ class OnnxTexts(Awaitable, ABC):
         slab: Sequence[Reading],
         mapper: Mapper,
         sheet: PieceSheet | None,
-    ) -> Vectors:
-        """Return the vectors of readings: float32, (len(slab), d); fill the sheet, if any."""
-        windows = [(reading, span) for reading in slab for span in reading.spans]
-        lengths = [reader.row_length(*window) for window in windows]
-        found = np.empty((len(windows), self.instrument.dims), dtype=np.float32)
+    ) -> tuple[Vectors, set[int]]:
+        """Return the vectors of readings: float32, (len(slab), d); fill the sheet, if any.
+
+        With them come the readings that there is not the memory for, even alone.
+        """
+        windows = [
+            (at, reading, span) for at, reading in enumerate(slab) for span in reading.spans
+        ]
+        lengths = [reader.row_length(reading, span) for _, reading, span in windows]
+        found = np.zeros((len(windows), self.instrument.dims), dtype=np.float32)
+        failed: set[int] = set()
 
         def run(batch: NDArray[np.intp]) -> None:
-            ids = np.stack([np.concatenate(reader.row(*windows[at])) for at in batch])
+            ids = np.stack([np.concatenate(reader.row(*windows[at][1:])) for at in batch])
             if sheet is None:
                 found[batch] = loaded.run(ids)
                 return
@@ -206,13 +217,28 @@ class OnnxTexts(Awaitable, ABC):
             for at, states in zip(batch.tolist(), hidden, strict=True):
                 sheet.put(at, states)
 
-        for _ in mapper(run, exact_batches(lengths, self._batch_tokens)):
+        def run_in_parts(batch: NDArray[np.intp]) -> None:
+            waiting = [batch]
+            while waiting:
+                some = waiting.pop()
+                try:
+                    run(some)
+                except NoMemoryError:
+                    if len(some) == 1:
+                        failed.add(windows[some[0]][0])
+                        continue
+                    half = len(some) // 2
+                    self._batch_tokens = min(self._batch_tokens, half * lengths[some[0]])
+                    waiting += [some[half:], some[:half]]
+
+        for _ in mapper(run_in_parts, exact_batches(lengths, self._batch_tokens)):
             pass
         spans = [reading.spans for reading in slab]
-        return averaged(found, spans, normalize=self.instrument.normalize)
+        return averaged(found, spans, normalize=self.instrument.normalize), failed
 
 
 _NOTHING = "the tokenizer makes no token of it, and the model has none of its own to put around"
+_NO_ROOM = "there is not the memory to run the model on it, even alone"
 _NO_TOKENS = (
     "its graph has no output 'tokens' of the model's width, so there is one vector a text and "
     "none for its tokens; models added with 'closecall models add' have both"

@@ -8,24 +8,34 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from closecall.datasets._parquet_batches import MAX_TEXTS, batches, parquet_file, text_bytes
+from closecall.datasets._parquet_pages import MAX_VALUES
+from closecall.datasets._sniff import is_regular
+from closecall.datasets._strict import MAX_DEPTH, Flaws
 from closecall.errors import DatasetError, MissingExtraError
 from closecall.importing.opened import Row
+from closecall.plain import open_plain, read_plain
 
 PARQUET, FILE = b"PAR1", b"ARROW1"
 STREAM = b"\xff\xff\xff\xff"
 """How an Arrow stream begins: a continuation marker before the length of its schema."""
 
 _ROWS = 1024
+_MOST_JSON = 1 << 20
+"""Bytes of a JSON file that names the files of a folder."""
 
 
 def is_arrow(path: Path) -> bool:
     """Whether this is such a file or folder, by its first bytes or by what lies in it."""
-    if path.is_dir():
+    if os.path.isdir(path):  # noqa: PTH112 - False for any name, however long
         return any((path / name).is_file() for name in ("state.json", "dataset_dict.json"))
+    if not is_regular(path):
+        return False  # as below; to open a pipe would wait for who writes into it
     try:
         with path.open("rb") as file:
             head = file.read(6)
@@ -57,9 +67,13 @@ class Arrow:
             number = 0
             for batch in _batches(file):
                 names = _class_names(batch.schema) if names is None else names
-                for row in batch.to_pylist():
-                    yield Row(f"{file.name}[{number}]", self._plain(_named(row, names)))
+                for row, flaws in _rows_of(batch):
+                    place = f"{file.name}[{number}]"
                     number += 1
+                    if row is None:
+                        yield Row(place, None, flaws)
+                    else:
+                        yield Row(place, self._plain(_named(row, names)))
 
     def columns(self) -> list[str]:
         """Return the columns of the first file."""
@@ -105,21 +119,23 @@ def open_arrow(path: Path) -> Arrow:
 def _files_of(folder: Path) -> list[Path]:
     splits = folder / "dataset_dict.json"
     if splits.is_file():
-        names = [str(name) for name in _json(splits).get("splits", ())]
+        given = _json(splits).get("splits")
+        names = [str(name) for name in given] if isinstance(given, list) else []
         listed = ", ".join(str(folder / name) for name in names) or "none"
         raise DatasetError(f"{folder}: holds several splits. Name the folder of one: {listed}")
-    listed_files = _json(folder / "state.json").get("_data_files", ())
+    listed_files = _json(folder / "state.json").get("_data_files")
+    listed_files = listed_files if isinstance(listed_files, list) else []
     found = [one.get("filename") for one in listed_files if isinstance(one, Mapping)]
     files = [folder / name for name in found if isinstance(name, str) and Path(name).name == name]
-    if not files or not all(file.is_file() for file in files):
+    if not files or not all(map(is_regular, files)):
         raise DatasetError(f"{folder}: its state.json names no data files that are there")
     return files
 
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        found = json.loads(read_plain(path, _MOST_JSON).decode("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise DatasetError(f"{path}: cannot be read: {error}") from error
     if not isinstance(found, dict):
         raise DatasetError(f"{path}: holds no object")
@@ -135,22 +151,89 @@ def _batches(path: Path) -> Iterator[Any]:
         It is damaged.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             head = file.read(6)
             file.seek(0)
             if head.startswith(PARQUET):
-                yield from pq.ParquetFile(file).iter_batches(batch_size=_ROWS)
+                opened = parquet_file(file)
+                found = batches(file, opened, range(opened.num_row_groups))
             elif head.startswith(FILE):
                 reader = pa.ipc.open_file(file)
-                for number in range(reader.num_record_batches):
-                    yield reader.get_batch(number)
+                found = (reader.get_batch(at) for at in range(reader.num_record_batches))
             else:
-                yield from pa.ipc.open_stream(file)
-    except (pa.ArrowException, OSError) as error:
-        raise DatasetError(f"{path}: cannot be read: {error}") from error
+                found = iter(pa.ipc.open_stream(file))
+            for batch in found:
+                _require_sound(path, batch)
+                yield from (batch.slice(at, _ROWS) for at in range(0, batch.num_rows, _ROWS))
+    except (pa.ArrowException, OSError, ValueError, LookupError, ArithmeticError) as error:
+        if isinstance(error, DatasetError):
+            raise
+        reason = str(error).partition("\n")[0][:200] or type(error).__name__
+        raise DatasetError(f"{path}: cannot be read: {reason}") from error
+    except MemoryError as error:
+        raise DatasetError(f"{path}: cannot be read: a length in it is too large") from error
+
+
+def _require_sound(path: Path, batch: Any) -> None:
+    """Refuse a batch whose parts do not fit together: to use one could end the process."""
+    if batch.num_rows > MAX_VALUES:  # nothing but nulls takes no bytes at all
+        raise DatasetError(
+            f"{path}: has {batch.num_rows:,} rows in one batch, and at most {MAX_VALUES:,} are "
+            "read"
+        )
+    batch.validate(full=True)
+    names = list(batch.schema.names)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DatasetError(f"{path}: has the column `{twice:.60}` twice; rename one")
+    if any(_depth(kind) > MAX_DEPTH for kind in batch.schema.types):
+        raise DatasetError(f"{path}: a column is nested deeper than {MAX_DEPTH} levels")
+
+
+def _depth(kind: Any) -> int:
+    """Return how many levels of lists and objects a type has, ``MAX_DEPTH + 1`` for more."""
+    level = [kind]
+    for depth in range(MAX_DEPTH + 1):
+        level = [inner for one in level for inner in _inner(one)]
+        if not level:
+            return depth
+    return MAX_DEPTH + 1
+
+
+def _inner(kind: Any) -> list[Any]:
+    if hasattr(kind, "value_type"):  # a list, or a coded column
+        return [kind.value_type]
+    if hasattr(kind, "item_type"):  # a map
+        return [kind.key_type, kind.item_type]
+    return [kind.field(at).type for at in range(kind.num_fields)]
+
+
+def _rows_of(batch: Any) -> Iterator[tuple[dict[str, Any] | None, Flaws]]:
+    """Yield the rows of a batch; one with a value that Python cannot hold has a flaw instead."""
+    if text_bytes(batch) <= MAX_TEXTS:
+        try:
+            yield from ((row, ()) for row in batch.to_pylist())
+        except (ArithmeticError, ValueError):  # a date of the year 20,000, or of the year -5
+            pass
+        else:
+            return
+    for at in range(batch.num_rows):
+        if text_bytes(batch.slice(at, 1)) > MAX_TEXTS:
+            yield None, (("", f"holds more than {MAX_TEXTS:,} bytes of text in one row"),)
+        else:
+            yield _one_row(batch, at)
+
+
+def _one_row(batch: Any, at: int) -> tuple[dict[str, Any] | None, Flaws]:
+    row = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            row[name] = column[at].as_py()
+        except (ArithmeticError, ValueError) as error:
+            return None, ((name, f"holds a value that cannot be read: {error!s:.100}"),)
+    return row, ()
 
 
 def _class_names(schema: Any) -> dict[str, list[str]]:

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from closecall.datasets._fields import CONTEXT, INPUT, REFERENCE, field_of
+from closecall.datasets._strict import flaws_of
 from closecall.datasets._values import Problems, kind, texts
-from closecall.errors import DatasetError
+from closecall.errors import DatasetError, RowProblem
 from closecall.importing.drafts import Draft
 from closecall.importing.opened import Document, Opened, Row
 from closecall.importing.promptfoo_asserts import asked_by
@@ -84,13 +85,22 @@ def _configured(
     if isinstance(default, str):
         tally.count(*_ELSEWHERE)
     default = default if isinstance(default, Mapping) else {}
+    if flaws := flaws_of(default):
+        problems = [RowProblem(f"{opened.path.name}[defaultTest]", *flaw) for flaw in flaws]
+        raise DatasetError(f"{opened.path}: defaultTest cannot be taken over", problems)
     tests = document.get("tests") or []
     for row in _rows(opened, tests, "tests.", tally):
         yield row, _merged(default, {}, row.value or {})
     scenarios = document.get("scenarios") or []
     for scenario in _rows(opened, scenarios, "scenarios.", tally):
+        if scenario.flaws:
+            yield scenario, {}
+            continue
         values = scenario.value or {}
         for data in _rows(opened, values.get("config") or [{}], "scenarios.config.", tally):
+            if data.flaws:
+                yield data, {}
+                continue
             inner = values.get("tests") or [{}]
             for row in _rows(opened, inner, "scenarios.tests.", tally):
                 yield row, _merged(default, data.value or {}, row.value or {})

@@ -46,6 +46,9 @@ FOUND = {
 
 NOT_TAKEN = "assertions not taken over, kept in metadata.assert"
 
+_LONGEST_PATTERN = 9_000
+"""Characters of one that is taken over: a little less than a metric may be given."""
+
 _VARIABLE = re.compile(r"\{\{-?\s*([A-Za-z_][\w.]*)\s*-?\}\}")
 _TEMPLATE = re.compile(r"\{[{%#]")
 
@@ -150,8 +153,10 @@ def _patterns(base: str, values: list[str], *, negated: bool) -> list[str]:
 
 def _compiles(pattern: str) -> bool:
     """Whether a pattern of JavaScript's is one of Python's, taken on its own and in a group."""
+    if len(pattern) > _LONGEST_PATTERN:
+        return False
     try:
         re.compile(f"(?-i:{pattern})")
-    except (re.error, OverflowError, RecursionError):
+    except (re.error, OverflowError, RecursionError, MemoryError):
         return False
     return True

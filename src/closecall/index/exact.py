@@ -173,10 +173,12 @@ def rescore(
     *,
     similarity: Similarity = "cosine",
     ranks: Positions | None = None,
+    name: str = "vectors",
 ) -> Neighbours:
     """Return the best ``k`` of each query's own candidates, scored as ``top_k`` scores them.
 
     ``candidates`` is (q, m) positions, each at most once a query; negative ones are skipped.
+    ``name`` is what messages call the vectors.
     """
     asked = matrix(queries, "queries")
     zero = similarity == "cosine"
@@ -187,7 +189,7 @@ def rescore(
         query = block_of(asked[some], "queries", start, refuse_zero=zero)
         of, column = np.nonzero(candidates[some] >= 0)
         places, at = np.unique(candidates[some][of, column], return_inverse=True)
-        block = block_of(vectors[places], "vectors", places, refuse_zero=zero)
+        block = block_of(vectors[places], name, places, refuse_zero=zero)
         order = places if ranks is None else np.asarray(ranks[places])
         _merge(
             query,

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from closecall.errors import ConfigurationError, IndexFolderError, UsageError
 from closecall.index.exact import BLOCK_ELEMENTS, Rows
+from closecall.index.faiss_file import check_faiss_file
 from closecall.index.kinds import Kind
 from closecall.index.products import Floats32, Positions, Similarity, unit_rows
 
@@ -156,7 +157,7 @@ class FaissPart:
     def read(
         cls, path: Path, kind: Kind, *, rows: int, width: int, similarity: Similarity
     ) -> FaissPart:
-        """Read faiss's own file, whose bytes were checked before.
+        """Read faiss's own file, whose bytes were hashed before and are looked through here.
 
         Raises
         ------
@@ -164,6 +165,8 @@ class FaissPart:
             faiss cannot read it, or it is not the index that ``index.json`` speaks of.
         """
         faiss = faiss_module()
+        metric = _metric(similarity)
+        check_faiss_file(path, kind, rows=rows, width=width, metric=metric)
         try:
             index = faiss.read_index(str(path))
         except RuntimeError as error:
@@ -173,7 +176,7 @@ class FaissPart:
             "class": _CLASSES[kind.name],
             "rows": rows,
             "width": width,
-            "metric": _metric(similarity),
+            "metric": metric,
             "trained": True,
         }
         found = {

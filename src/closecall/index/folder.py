@@ -23,7 +23,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
@@ -37,6 +36,7 @@ from closecall.index.manifest import (
     read_manifest,
     written,
 )
+from closecall.storage import locking
 
 BUILDING = ".building"
 LOCK = ".lock"
@@ -53,7 +53,7 @@ def building(folder: Path) -> Iterator[Path]:
     UsageError
         The folder holds other things, or cannot be written.
     IndexFolderError
-        Another process is writing there.
+        Another process is writing there, or it cannot be told.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -196,23 +196,14 @@ def _locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock, which the system drops when the process dies."""
     with (folder / LOCK).open("ab") as file:
         try:
-            _lock(file)
-        except OSError as error:
+            locking.lock(file.fileno())
+        except locking.BusyError:
             raise IndexFolderError(
                 f"{folder}: another process is writing this index; wait for it to end"
+            ) from None
+        except OSError as error:
+            raise IndexFolderError(
+                f"{folder / LOCK}: cannot be locked: {error.strerror or error}; build the index "
+                "on a file system that can lock"
             ) from error
         yield
-
-
-if sys.platform == "win32":  # pragma: no cover
-    import msvcrt
-
-    def _lock(file: IO[bytes]) -> None:
-        file.seek(0)
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-
-else:
-    import fcntl
-
-    def _lock(file: IO[bytes]) -> None:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -22,9 +22,12 @@ class Lengths:
         How many there are.
     refuse_zero
         Whether a row of zeros is an error, as it is for the cosine.
+    name
+        What messages call the rows: the file they are in.
     """
 
-    def __init__(self, rows: int, *, refuse_zero: bool) -> None:
+    def __init__(self, rows: int, *, refuse_zero: bool, name: str = "vectors") -> None:
+        self.name = name
         self._refuse_zero = refuse_zero
         self._squares: Floats64 = np.zeros(rows, dtype=np.float64)
         self._known: NDArray[np.bool_] = np.zeros(rows, dtype=bool)
@@ -50,14 +53,14 @@ class Lengths:
             new = np.flatnonzero(~known)
             places: Any = new + at.start if isinstance(at, slice) else at[new]
             some = rows if new.size == known.size else rows[new]
-            made = block_of(some, "vectors", places, refuse_zero=self._refuse_zero)
+            made = block_of(some, self.name, places, refuse_zero=self._refuse_zero)
             self._squares[places] = made.squares
             self._known[places] = True
         return Block(rows, self._squares[at])
 
     def plus(self, block: Block) -> Lengths:
         """Return these with those of a checked block after them."""
-        more = Lengths(0, refuse_zero=self._refuse_zero)
+        more = Lengths(0, refuse_zero=self._refuse_zero, name=self.name)
         more._squares = np.concatenate([self._squares, block.squares])
         more._known = np.concatenate([self._known, np.ones(block.squares.size, dtype=bool)])
         return more

@@ -20,23 +20,18 @@ from closecall.index.embedding import embed_queries, require_same
 from closecall.index.exact import Neighbours
 from closecall.index.feeding import Batch, batches
 from closecall.index.filters import Where
-from closecall.index.folder import building, commit
 from closecall.index.kinds import Kind
-from closecall.index.making import AS_BEFORE, Kept, Settings, finish
 from closecall.index.manifest import LeftOut, Manifest
 from closecall.index.measuring import QUERIES, K, measured
 from closecall.index.products import Floats32, Similarity, block_of, matrix
 from closecall.index.recall import Recall
 from closecall.index.rows import Row
+from closecall.index.saving import written
 from closecall.index.searching import search
 from closecall.index.stack import Stack
 from closecall.index.stored import Stored, load
-from closecall.index.writer import Writer, as_rows
+from closecall.index.writer import as_rows
 from closecall.instrument import Instrument
-
-_GROWN = 1.5
-"""Trained again when saved with more rows than this times those it was trained on."""
-_BATCH = 1024
 
 
 class LocalIndex:
@@ -298,54 +293,11 @@ class LocalIndex:
         target = self.path if path is None else Path(path)
         if not self._changed and target.resolve() == self.path.resolve():
             return
-        old = self._manifest
-        settings = Settings(
-            kind=old.kind,
-            similarity=old.similarity,
-            seed=old.seed,
-            threads=old.threads,
-            instrument=old.instrument,
-            embedder=old.embedder,
-            because=AS_BEFORE,
-        )
-        with building(target) as place:
-            with Writer(place) as writer:
-                self._write_rows(writer)
-                manifest, part = finish(
-                    place,
-                    writer,
-                    settings,
-                    width=old.dims,
-                    left_out=old.left_out,
-                    kept=self._kept(),
-                )
-            if not self._changed:  # a copy, with the reason of the first
-                manifest = msgspec.structs.replace(manifest, why=old.why)
-            commit(target, place, manifest)
+        part = written(target, self._manifest, self._stored, changed=self._changed)
         self._manifest, self._stored = load(target, check=False, part=part)
         if self._stored.part is not None:
             self._stored.part.to(self._device)
         self.path, self._changed = target, False
-
-    def _kept(self) -> Kept | None:
-        """Return what can be used as it is when saving."""
-        stored, old = self._stored, self._manifest
-        if stored.part is None or stored.alive is not None:
-            return None
-        if len(stored.table) > _GROWN * old.trained:
-            return None
-        return Kept(stored.part, old.trained, None if self._changed else old.recall, old.why)
-
-    def _write_rows(self, writer: Writer) -> None:
-        stored = self._stored
-        alive = stored.alive
-        places = np.arange(len(stored.table)) if alive is None else np.flatnonzero(alive)
-        for start in range(0, places.size, _BATCH):
-            some = places[start : start + _BATCH]
-            for number, position in enumerate(some.tolist(), start + 1):
-                writer.claim(stored.table.id(position), number)
-            block = block_of(stored.stack[some], "vectors", some, refuse_zero=False)
-            writer.append(block, [stored.table.line(position) for position in some.tolist()])
 
     def _append(
         self,

@@ -1,9 +1,9 @@
 """``index.json``: what an index is made of, and the sha256 of every file.
 
 The checksums guard against damage. They do not guard against whoever builds a folder to do harm,
-who can make them fit: faiss reads its own file in C++ and was not written for hostile input. The
-kinds ``exact`` and ``flat`` have no such file, and ``open_index(..., rebuild=True)`` never reads
-it, but makes it again from the vectors.
+who can make them fit: faiss reads its own file in C++ and was not written for hostile input, so
+``faiss_file`` looks at every length and position in it first. The kinds ``exact`` and ``flat``
+have no such file, and ``open_index(..., rebuild=True)`` makes it again from the vectors.
 """
 
 from __future__ import annotations

@@ -102,5 +102,7 @@ def _copy(source: Stored, writer: Writer) -> None:
         some = range(start, min(start + _BATCH, len(table)))
         for position in some:
             writer.claim(table.id(position), position + 1)
-        block = block_of(source.stack[some.start : some.stop], "vectors", start, refuse_zero=False)
+        block = block_of(
+            source.stack[some.start : some.stop], source.where, start, refuse_zero=False
+        )
         writer.append(block, [table.line(position) for position in some])

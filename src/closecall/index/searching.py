@@ -93,7 +93,13 @@ def _proposed(
     if keep is not None:  # whatever faiss says, a row that was left out is no neighbour
         positions = np.where((positions >= 0) & keep[positions], positions, -1)
     found = rescore(
-        block.rows, field.vectors, positions, k, similarity=field.similarity, ranks=field.ranks
+        block.rows,
+        field.vectors,
+        positions,
+        k,
+        similarity=field.similarity,
+        ranks=field.ranks,
+        name="vectors" if field.lengths is None else field.lengths.name,
     )
     short = np.count_nonzero(found.positions >= 0, axis=1) < min(k, allowed)
     if part.kind.name == "flat" and count < allowed:

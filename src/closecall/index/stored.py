@@ -5,17 +5,20 @@ Nothing here knows of embedders or texts to search for.
 
 from __future__ import annotations
 
+import math
 import mmap
+import os
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from closecall.errors import IndexFolderError, UsageError
+from closecall.errors import IndexFolderError, UsageError, VectorError
 from closecall.index.faiss_part import FaissPart, Progress
 from closecall.index.filters import Where, compiled
 from closecall.index.folder import verify
@@ -35,22 +38,36 @@ from closecall.index.searching import Field
 from closecall.index.stack import Stack
 from closecall.index.writer import ranks_of
 from closecall.instrument import canonical_json
+from closecall.plain import open_plain
 
 _TRIES = 3
 _FILTERS_KEPT = 8
 _SHOWN = 5
 
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+"""What reads the head of an array's file, by the version of the format."""
+
 
 class Stored:
-    """Rows by position, some of them removed."""
+    """Rows by position, some of them removed; ``where`` is what messages call their vectors."""
 
     def __init__(
-        self, stack: Stack, table: Table, ranks: Positions, part: FaissPart | None, facts: Manifest
+        self,
+        stack: Stack,
+        table: Table,
+        ranks: Positions,
+        part: FaissPart | None,
+        facts: Manifest,
+        *,
+        where: str = "vectors",
     ) -> None:
-        self.stack, self.table, self.part = stack, table, part
+        self.stack, self.table, self.part, self.where = stack, table, part, where
         self.length, self.peak = facts.length, facts.peak
         self.alive: NDArray[np.bool_] | None = None
-        self._lengths = Lengths(len(table), refuse_zero=facts.similarity == "cosine")
+        self._lengths = Lengths(len(table), refuse_zero=facts.similarity == "cosine", name=where)
         self._ranks: Positions | None = ranks
         self._positions: dict[str, int] | None = None
         self._filters: OrderedDict[bytes, NDArray[np.bool_]] = OrderedDict()
@@ -230,45 +247,74 @@ def opened(
             place / FAISS, kind, rows=rows, width=width, similarity=manifest.similarity
         )
     elif part is None and manifest.trained:
-        part = FaissPart.build(
-            kind,
-            stack,
-            similarity=manifest.similarity,
-            seed=manifest.seed,
-            threads=manifest.threads,
-            progress=progress,
-        )
-    return Stored(stack, table, ranks, part, manifest)
+        try:
+            part = FaissPart.build(
+                kind,
+                stack,
+                similarity=manifest.similarity,
+                seed=manifest.seed,
+                threads=manifest.threads,
+                progress=progress,
+            )
+        except VectorError as error:
+            raise IndexFolderError(f"{place / VECTORS}: {error}; build the index again") from error
+    return Stored(stack, table, ranks, part, manifest, where=str(place / VECTORS))
+
+
+class _Head(NamedTuple):
+    """What the beginning of an array's file says, and how large the file is."""
+
+    shape: tuple[int, ...]
+    by_columns: bool
+    kind: np.dtype[Any]
+    start: int
+    size: int
 
 
 def _array(path: Path, dtype: str, shape: tuple[int, ...]) -> Any:
-    """Map an array, which must be of just this kind; nothing of it is unpickled."""
+    """Map an array, which must be of just this kind; nothing of it is unpickled or believed."""
+    wanted, again = np.dtype(dtype), "build the index again"
+    numbers: int = math.prod(shape)
+    with _array_file(path) as file:
+        head = _head(path, file)
+        if head.kind != wanted:
+            raise IndexFolderError(f"{path}: not an array of {dtype}; {again}")
+        if head.by_columns and numbers:
+            raise IndexFolderError(
+                f"{path}: holds its columns one after the other, not its rows; {again}"
+            )
+        if head.shape != shape:
+            raise IndexFolderError(f"{path}: shape {head.shape}, expected {shape}; {again}")
+        if head.size != head.start + wanted.itemsize * numbers:
+            raise IndexFolderError(f"{path}: not an array: it has {head.size:,} bytes; {again}")
+        if not numbers:  # an array without numbers cannot be mapped
+            return np.empty(shape, wanted)
+        return np.memmap(file, wanted, "r", head.start, shape)
+
+
+@contextmanager
+def _array_file(path: Path) -> Iterator[IO[bytes]]:
     try:
-        if np.prod(shape):
-            found: Any = np.lib.format.open_memmap(path, mode="r")
-        else:  # an array without numbers cannot be mapped
-            with path.open("rb") as file:
-                found = np.lib.format.read_array(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError, SyntaxError, TypeError, OverflowError) as error:
+        with open_plain(path) as file:
+            yield file
+    except OSError as error:
+        raise IndexFolderError(f"{path}: {error.strerror or error}") from error
+
+
+def _head(path: Path, file: IO[bytes]) -> _Head:
+    try:
+        found = _HEADERS[np.lib.format.read_magic(file)](file)
+        return _Head(*found, file.tell(), os.fstat(file.fileno()).st_size)
+    except Exception as error:  # the header is Python, and numpy raises whatever its parts do
+        said = next(iter(str(error).splitlines()), "") or type(error).__name__
         raise IndexFolderError(
-            f"{path}: not an array: {str(error).splitlines()[0]:.120}; build the index again"
+            f"{path}: not an array: {said:.120}; build the index again"
         ) from error
-    if found.dtype != np.dtype(dtype):
-        raise IndexFolderError(f"{path}: not an array of {dtype}; build the index again")
-    if np.prod(shape) and not found.flags.c_contiguous:
-        raise IndexFolderError(
-            f"{path}: holds its columns one after the other, not its rows; build the index again"
-        )
-    if found.shape != shape:
-        raise IndexFolderError(
-            f"{path}: shape {found.shape}, expected {shape}; build the index again"
-        )
-    return found
 
 
 def _mapped(path: Path) -> Any:
-    with path.open("rb") as file:
-        if not path.stat().st_size:
+    with open_plain(path) as file:
+        if not os.fstat(file.fileno()).st_size:
             return b""
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 

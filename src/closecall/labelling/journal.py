@@ -18,6 +18,7 @@ import msgspec
 
 from closecall.errors import DataError, UsageError
 from closecall.labelling.events import Event
+from closecall.plain import read_plain
 from closecall.storage import locking
 
 VERSION = 1
@@ -74,8 +75,7 @@ def read_journal(path: Path) -> tuple[Event, ...]:
         It is no journal, of another version, or damaged before its last line.
     """
     try:
-        with path.open("rb") as file:
-            return _parse(path, file.read(MOST_BYTES + 1)).events
+        return _parse(path, read_plain(path, MOST_BYTES)).events
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -152,7 +152,8 @@ class Journal:
     def _read(self) -> bytes:
         with os.fdopen(os.dup(self._descriptor), "rb") as file:
             file.seek(0)
-            return file.read(MOST_BYTES + 1)
+            # One byte more than there is, not than there may be: so much memory is taken at once.
+            return file.read(min(os.fstat(file.fileno()).st_size, MOST_BYTES) + 1)
 
     def _mend(self, found: Lines, file: str) -> None:
         """Take off a line that was cut short, end one that lacks its end, begin a new file."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,6 +18,17 @@ def cosine(a: Vector, b: Vector) -> float:
     embedder: their squares neither overflow nor vanish in float64, so the checks and scaling of
     ``similarity.cosine_similarity`` have nothing to find here. The two agree.
     """
-    x, y = a.astype(np.float64), b.astype(np.float64)
-    raw = float(x @ y) / math.sqrt(float(x @ x) * float(y @ y))
-    return max(-1.0, min(1.0, round(raw, DECIMALS))) + 0.0  # never -0.0
+    (found,) = cosines([a], b)
+    return found
+
+
+def cosines(several: Sequence[Vector], b: Vector) -> list[float]:
+    """Return the cosine of each of several vectors with another, as ``cosine`` gives it."""
+    y = b.astype(np.float64)
+    square = float(y @ y)
+    found = []
+    for a in several:
+        x = a.astype(np.float64)
+        raw = float(x @ y) / math.sqrt(float(x @ x) * square)
+        found.append(max(-1.0, min(1.0, round(raw, DECIMALS))) + 0.0)  # never -0.0
+    return found

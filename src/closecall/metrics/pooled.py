@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from closecall.embedders.base import TextKey, VectorLookup
 from closecall.metrics.base import DECIMALS, SCORE_DECIMALS, MetricSpec
-from closecall.metrics.cosine import cosine
+from closecall.metrics.cosine import cosines
 from closecall.metrics.cutoffs import PERCENT, UNIT, checked_cutoff
 from closecall.metrics.normalizer import ScoreNormalizer
 from closecall.metrics.sides import (
@@ -103,9 +103,9 @@ class _PooledMetric:
     ) -> Measurement:
         against, against_tokens = vector_of(vectors, second.keys[0], second.name)
         found = alternatives_of(vectors, first)
-        cosines = [cosine(vector, against) for vector in found.vectors]
-        best = cosines.index(max(cosines))
-        similarity = cosines[best]
+        near = cosines(found.vectors, against)
+        best = near.index(max(near))
+        similarity = near[best]
         score = round(ScoreNormalizer.from_similarity(similarity), SCORE_DECIMALS)
         details: dict[str, JSON] = {
             "cosineSimilarity": similarity,
@@ -113,18 +113,18 @@ class _PooledMetric:
             **self._details(found.texts[best], second.texts[0]),
         }
         if len(first.texts) > 1:
-            details["references"] = len(cosines)
+            details["references"] = len(near)
             details["bestReference"] = found.written[best]
         if found.unread:
             details["unreadReferences"] = list(found.unread)
         passages = self._passages(case)
         if passages:
             other = against if second.name != "context" else found.vectors[0]
-            near = [cosine(vector_of(vectors, p, "passage")[0], other) for p in passages]
-            top = near.index(max(near))
-            details["passages"] = len(near)
+            each = cosines([vector_of(vectors, p, "passage")[0] for p in passages], other)
+            top = each.index(max(each))
+            details["passages"] = len(each)
             details["bestPassage"] = not_blank(case.context)[0][top]
-            details["bestPassageSimilarity"] = near[top]
+            details["bestPassageSimilarity"] = each[top]
         return Measured(
             similarity=similarity,
             value=score if self.HIGH == PERCENT else round(max(similarity, 0.0), DECIMALS),

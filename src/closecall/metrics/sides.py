@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from closecall.embedders.base import Failure, TextKey, Vector, VectorLookup
+from closecall.embedders.base import Embedded, Failure, TextKey, Vector, VectorLookup
 from closecall.errors import ClosecallError
 from closecall.records import Case, Role, Tokens, Unmeasured
 
@@ -28,7 +28,8 @@ class Side(NamedTuple):
     @property
     def keys(self) -> tuple[TextKey, ...]:
         """Return what must be embedded for this side."""
-        return tuple(TextKey(text, self.role) for text in self.texts)
+        role = self.role
+        return tuple([TextKey(text, role) for text in self.texts])
 
 
 class NotEmbeddedError(ClosecallError):
@@ -65,8 +66,10 @@ def context_side(case: Case, role: Role) -> Side | Unmeasured:
 
 def not_blank(texts: Sequence[str]) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Return index and text of those that hold more than white space."""
-    kept = [(index, text) for index, text in enumerate(texts) if text.strip()]
-    return tuple(index for index, _ in kept), tuple(text for _, text in kept)
+    kept = tuple([text for text in texts if text.strip()])
+    if len(kept) == len(texts):
+        return tuple(range(len(kept))), kept
+    return tuple([at for at, text in enumerate(texts) if text.strip()]), kept
 
 
 def vector_of(vectors: VectorLookup, key: TextKey, name: str) -> tuple[Vector, Tokens | None]:
@@ -103,13 +106,23 @@ def alternatives_of(vectors: VectorLookup, side: Side) -> Alternatives:
     NotEmbeddedError
         None is left, or an embedding failed.
     """
+    keys = side.keys
+    every = [vectors.get(key) for key in keys]
+    sound = [found for found in every if isinstance(found, Embedded)]
+    if len(sound) == len(every):  # as nearly always
+        return Alternatives(
+            side.texts,
+            side.written,
+            tuple([found.vector for found in sound]),
+            tuple([found.tokens for found in sound]),
+            (),
+        )
     kept: list[int] = []
     unread: list[int] = []
-    for at, key in enumerate(side.keys):
-        found = vectors.get(key)
+    for at, found in enumerate(every):
         given_up = isinstance(found, Failure) and found.unreadable
         (unread if given_up else kept).append(at)
-    rows = [vector_of(vectors, side.keys[at], side.name) for at in kept or unread]
+    rows = [vector_of(vectors, keys[at], side.name) for at in kept or unread]
     return Alternatives(
         texts=tuple(side.texts[at] for at in kept),
         written=tuple(side.written[at] for at in kept),

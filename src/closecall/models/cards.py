@@ -9,11 +9,16 @@ from pathlib import Path
 import msgspec
 
 from closecall.errors import ModelError
+from closecall.plain import read_plain
 from closecall.records import Role
+from closecall.toml import read_toml
 
 CARD_FILE = "card.toml"
 GRAPH_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
+
+MOST_CARD = 1_000_000
+"""Bytes of the largest card that is read; they have some thousand."""
 
 POOLINGS = ("mean", "cls")
 PRECISIONS = ("fp32", "fp16-weights")
@@ -124,7 +129,7 @@ def read_card(path: Path) -> ModelCard:
         message names the field.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_plain(path, MOST_CARD).decode("utf-8")
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file; a model folder holds a {CARD_FILE}") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -141,7 +146,7 @@ def parse_card(text: str, where: str = CARD_FILE) -> ModelCard:
         If the text is not TOML, or a field is missing, unknown or wrong.
     """
     try:
-        raw = tomllib.loads(text)
+        raw = read_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise ModelError(f"{where}: not TOML: {error}") from error
     if raw.get("format") != _FORMAT:

@@ -18,8 +18,9 @@ from closecall.models.cards import (
     format_card,
     is_model_name,
 )
-from closecall.models.hashing import hash_file
+from closecall.models.hashing import hash_file, read_file
 from closecall.models.layout import Layout, read_layout
+from closecall.models.tokenizer_files import read_tokenizer
 from closecall.records import Role
 
 STORAGES = {"fp32": "fp32", "fp16": "fp16-weights"}
@@ -99,7 +100,7 @@ def _compile(
     target.mkdir(parents=True, exist_ok=True)
     origin, graph = _graph(layout, half=storage == "fp16", token_types=token_types)
     (target / GRAPH_FILE).write_bytes(graph)
-    tokenizer = (layout.transformer / TOKENIZER_FILE).read_bytes()
+    tokenizer = read_file(layout.transformer / TOKENIZER_FILE)
     (target / TOKENIZER_FILE).write_bytes(tokenizer)
     card = ModelCard(
         **msgspec.structs.asdict(naming),
@@ -155,13 +156,8 @@ def _graph(layout: Layout, *, half: bool, token_types: bool) -> tuple[ModelFile,
 
 def _check_tokenizer(layout: Layout) -> None:
     """Refuse a tokenizer that cannot be read or makes ids the word table does not hold."""
-    import tokenizers
-
     path = layout.transformer / TOKENIZER_FILE
-    try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # the library's own base
-        raise ModelError(f"{path}: not a tokenizer: {error}") from error
+    tokenizer = read_tokenizer(path, read_file(path))
     largest = max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
     if largest >= layout.config.vocab_size:
         raise ModelError(

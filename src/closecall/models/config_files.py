@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from closecall.errors import ModelError
+from closecall.plain import read_plain
+
+MOST_BYTES = 8_000_000
+"""Configurations are a few thousand bytes; a larger one is not read."""
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -32,7 +36,7 @@ def read_json(path: Path) -> Any:
         If it is missing or cannot be read.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads(read_plain(path, MOST_BYTES).decode("utf-8-sig"))
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file") from None
     except (OSError, ValueError, RecursionError) as error:

@@ -128,7 +128,7 @@ def _converted(path: Path, raw: dict[str, Any], family: Family) -> BertConfig:
     said = {name: value for name, value in renamed.items() if value is not None}
     try:
         return msgspec.convert({**family.defaults, **said}, BertConfig, strict=True)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter of half a letter
         message = str(error)
         for field, name in family.fields.items():
             message = message.replace(f"`{field}`", f"`{name}`").replace(f".{field}`", f".{name}`")

@@ -28,7 +28,7 @@ _BLOCKS = ("MatMulNBits", "GatherBlockQuantized", "MatMulBnb4")
 _BATCH_WIDE = "DynamicQuantize"
 """How operators are called that measure the range of a whole batch and round every row by it."""
 
-_MATRIX = 2
+_MATRIX, _MOST_RANK = 2, 32
 
 
 class GraphFacts(NamedTuple):
@@ -62,7 +62,7 @@ def graph_facts(model: bytes) -> GraphFacts:
         if message.kind == TENSOR:
             kind, shape = _tensor(model, message)
             name = _FLOATS.get(kind) or _ROUNDED.get(kind)
-            if name is not None and len(shape) >= _MATRIX:
+            if name is not None and _MATRIX <= len(shape) <= _MOST_RANK:
                 weights[name] += math.prod(shape)
         elif message.kind == NODE:
             operator, bits = _node(model, message)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from closecall.errors import ModelError, ModelIntegrityError
 from closecall.models.cards import ModelFile
+from closecall.plain import open_plain, read_plain
 
 
 def hash_file(path: Path) -> ModelFile:
@@ -18,7 +19,7 @@ def hash_file(path: Path) -> ModelFile:
         If the file is missing or cannot be read.
     """
     try:
-        with path.open("rb") as stream:
+        with open_plain(path) as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
             return ModelFile(path.name, digest, stream.tell())
     except FileNotFoundError:
@@ -36,7 +37,7 @@ def read_file(path: Path) -> bytes:
         If the file is missing or cannot be read.
     """
     try:
-        return path.read_bytes()
+        return read_plain(path)
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file") from None
     except OSError as error:
@@ -54,11 +55,27 @@ def require(path: Path, data: bytes, expected: ModelFile) -> None:
     ModelIntegrityError
         If they are not; the message holds both hashes and what to do.
     """
-    found = hashlib.sha256(data).hexdigest()
-    if found != expected.sha256:
+    _require(path, ModelFile(path.name, hashlib.sha256(data).hexdigest(), len(data)), expected)
+
+
+def require_file(path: Path, expected: ModelFile) -> None:
+    """Do nothing if the file at ``path`` is the one expected; hashed in pieces, none of it kept.
+
+    Raises
+    ------
+    ModelError
+        If the file is missing or cannot be read.
+    ModelIntegrityError
+        As ``require``.
+    """
+    _require(path, hash_file(path), expected)
+
+
+def _require(path: Path, found: ModelFile, expected: ModelFile) -> None:
+    if found.sha256 != expected.sha256:
         raise ModelIntegrityError(
             f"{path}: damaged or changed: expected sha256 {expected.sha256} "
-            f"({expected.size} bytes), found {found} ({len(data)} bytes). "
+            f"({expected.size} bytes), found {found.sha256} ({found.size} bytes). "
             "Run 'closecall models verify' to check every model; reinstall closecall if it is "
             "the bundled one, otherwise add the model again with 'closecall models add'"
         )

@@ -227,7 +227,7 @@ def _read_listing(document: Any, repo: str) -> Repository:
     try:
         files = tuple(_read_file(entry) for entry in document["siblings"])
         commit = _hash(document["sha"], _COMMIT, "sha")
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ModelError(f"{repo}: the hub's list of files cannot be read: {error}") from None
     about = document.get("cardData")
     licence = about.get("license") if isinstance(about, dict) else ""

@@ -19,7 +19,9 @@ import msgspec
 from closecall.errors import ModelError, UnknownNameError
 from closecall.models.cards import is_model_name
 from closecall.models.store import CARDS, bundled_folder, store_folder
+from closecall.plain import read_plain
 from closecall.records import Role
+from closecall.toml import read_toml
 
 SHIPPED, OWN = "shipped", "own"
 CARDS_VARIABLE = "CLOSECALL_CARDS_DIR"
@@ -199,12 +201,10 @@ def read_known(path: Path) -> KnownModel:
         names the file and the field.
     """
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise ModelError(f"{path}: larger than {_MOST_BYTES:,} bytes, so no card")
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = read_toml(read_plain(path, _MOST_BYTES).decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ModelError(f"{path}: cannot be read: {error}") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise ModelError(f"{path}: not TOML: {error}") from error
     if raw.get("format") != _FORMAT:
         raise ModelError(f"{path}: format: expected {_FORMAT}, got {raw.get('format')!r}")

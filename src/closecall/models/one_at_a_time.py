@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from closecall.errors import ModelError
-
-if sys.platform == "win32":  # pragma: no cover
-    import msvcrt
-
-    def _take(descriptor: int) -> None:
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-
-else:
-    import fcntl
-
-    def _take(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+from closecall.storage import locking
 
 
 @contextmanager
@@ -32,7 +20,7 @@ def one_at_a_time(path: Path) -> Iterator[None]:
     Raises
     ------
     ModelError
-        If another process holds it, or it cannot be made.
+        If another process holds it, or it cannot be made or locked.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -41,11 +29,16 @@ def one_at_a_time(path: Path) -> Iterator[None]:
         raise ModelError(f"{path}: cannot be written: {error.strerror or error}") from error
     try:
         try:
-            _take(descriptor)
-        except OSError:
+            locking.lock(descriptor)
+        except locking.BusyError:
             raise ModelError(
                 f"{path.stem}: another process is fetching it; wait for that one to end"
             ) from None
+        except OSError as error:
+            raise ModelError(
+                f"{path}: cannot be locked: {error.strerror or error}. Keep models on a file "
+                "system that can lock, with CLOSECALL_MODELS_DIR"
+            ) from error
         yield
     finally:
         os.close(descriptor)

@@ -28,6 +28,10 @@ _FIXED = {1: 8, 5: 4}
 _MOST_BITS = 70
 """A number has 64 bits at most, seven to a byte."""
 
+MOST_PARTS = 500_000
+"""Messages that are looked at, and fields of one: the largest graphs have a tenth of that, and
+each takes some microseconds."""
+
 
 class Field(NamedTuple):
     """A field: its number, its wire type, and where it lies; ``value`` is that of a number."""
@@ -57,8 +61,12 @@ def messages(model: bytes) -> Iterator[Message]:
     """
     # An explicit stack: graphs may be nested as deeply as the file says.
     waiting = [Message("model", 0, len(model))]
+    seen = 0
     while waiting:
         message = waiting.pop()
+        seen += 1
+        if seen + len(waiting) > MOST_PARTS:
+            raise ValueError(f"it has more than {MOST_PARTS:,} parts")
         yield message
         inner = _INNER[message.kind]
         if inner:
@@ -77,8 +85,11 @@ def fields(data: bytes, start: int, stop: int) -> Iterator[Field]:
     ValueError
         If the bytes are not a protobuf message.
     """
-    at = start
+    at, left = start, MOST_PARTS
     while at < stop:
+        left -= 1
+        if left < 0:
+            raise ValueError(f"byte {at}: more than {MOST_PARTS:,} fields side by side")
         tag, at = varint(data, at, stop)
         number, wire = tag >> 3, tag & 7
         first, value = at, 0

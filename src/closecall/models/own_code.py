@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from closecall.errors import ModelError, UnsupportedArchitectureError
+from closecall.plain import read_plain
 
 _CONFIGURATIONS = (
     "config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json",
@@ -62,8 +63,6 @@ def _names(value: Any, depth: int = 0) -> Iterator[str]:
 
 def _read(path: Path) -> Any:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise ModelError(f"{path}: too large for a configuration")
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads(read_plain(path, _MOST_BYTES).decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path}: cannot be read as JSON: {error}") from error

@@ -19,6 +19,7 @@ from closecall.errors import ModelError, UnsupportedArchitectureError
 from closecall.models.cards import CARD_FILE, TOKENIZER_FILE, ModelFile
 from closecall.models.hashing import hash_file
 from closecall.models.pair_labels import read_names
+from closecall.plain import read_plain
 
 ONNX, TORCH = "onnx", "torch"
 
@@ -316,9 +317,7 @@ def _read_object(path: Path, missing: dict[str, Any] | None = None) -> dict[str,
 
 def _read_json(path: Path) -> Any:
     try:
-        if path.stat().st_size > _JSON_MOST:
-            raise ModelError(f"{path}: more than {_JSON_MOST:,} bytes, too many for this file")
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads(read_plain(path, _JSON_MOST).decode("utf-8-sig"))
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file") from None
     except (OSError, ValueError, RecursionError) as error:

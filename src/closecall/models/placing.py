@@ -1,7 +1,12 @@
-"""A model's folder appears whole or not at all; one that gives way comes back on failure."""
+"""A model's folder appears whole or not at all; one that gives way comes back on failure.
+
+What is being made lies in a hidden folder of work beside it, whose maker holds a lock on a file
+in it. Whoever finds such a folder unlocked knows that its maker was killed, and tidies up.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -10,6 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from closecall.errors import ModelError
+from closecall.storage import locking
+
+_WORK = ".adding-"
+_LOCK, _PLACE = ".lock", ".place"
+"""In a folder of work: what its maker holds, and the name of the folder that is being made."""
 
 
 @contextmanager
@@ -17,7 +27,8 @@ def placing(place: Path) -> Iterator[Path]:
     """Yield a path to fill beside ``place``; it is renamed to ``place`` once the block ends.
 
     What was at ``place`` stays until then, and comes back if the renaming fails. After an error
-    within the block nothing has changed.
+    within the block nothing has changed. What a process left that was killed in such a block is
+    removed first, and a model that it had set aside is put back.
 
     Raises
     ------
@@ -27,22 +38,52 @@ def placing(place: Path) -> Iterator[Path]:
     root = place.parent
     try:
         root.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=".adding-", dir=root))
+        tidy(root)
+        work = Path(tempfile.mkdtemp(prefix=_WORK, dir=root))
+        held = os.open(work / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise unwritable(root, error) from error
     try:
+        with contextlib.suppress(OSError, locking.BusyError):  # without locks nothing is tidied
+            locking.lock(held)
+        try:
+            (work / _PLACE).write_bytes(os.fsencode(place.name))
+        except OSError as error:
+            raise unwritable(root, error) from error
         yield work / "new"
         _put_in_place(work, place)
     finally:
+        os.close(held)
         _clear(work, place)
 
 
 def unwritable(path: Path, error: OSError) -> ModelError:
     """Return the error for a folder that cannot be written."""
     return ModelError(
-        f"{path}: cannot be written: {error.strerror or error}. "
-        "Set CLOSECALL_MODELS_DIR to a folder you may write"
+        f"{path.absolute()}: cannot be written: {error.strerror or error}. Choose another folder; "
+        "that of the models is in CLOSECALL_MODELS_DIR"
     )
+
+
+def tidy(root: Path) -> None:
+    """Remove the folders of work of processes that died, and put back what they had set aside."""
+    for work in root.glob(f"{_WORK}*"):
+        with contextlib.suppress(OSError, ModelError, locking.BusyError):
+            held = os.open(work / _LOCK, os.O_RDWR)
+            try:
+                locking.lock(held)
+                _clear(work, _place_of(work))
+            finally:
+                os.close(held)
+
+
+def _place_of(work: Path) -> Path:
+    """Return where what is in a folder of work belongs; without a name, there itself."""
+    try:
+        name = os.fsdecode((work / _PLACE).read_bytes())
+    except FileNotFoundError:
+        return work
+    return work.parent / name if name == Path(name).name else work
 
 
 def _put_in_place(work: Path, place: Path) -> None:
@@ -68,4 +109,9 @@ def _clear(work: Path, place: Path) -> None:
             ) from error
     if old.is_symlink():  # whose target is not ours to empty
         old.unlink()
+    # What says that this is a folder of work goes last.
+    for name in ("old", "new"):
+        shutil.rmtree(work / name, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        (work / _PLACE).unlink(missing_ok=True)
     shutil.rmtree(work, ignore_errors=True)

@@ -16,6 +16,8 @@ import msgspec
 from closecall.errors import ModelError
 from closecall.models.cards import is_model_name, toml_value
 from closecall.models.hashing import hash_file
+from closecall.plain import read_plain
+from closecall.toml import read_toml
 
 RECORD_FILE = "pulled.toml"
 
@@ -97,12 +99,10 @@ def read_published(folder: Path) -> PublishedFolder:
     """
     path = folder / RECORD_FILE
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise ModelError(f"{path}: larger than {_MOST_BYTES:,} bytes, so no record")
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        raw = read_toml(read_plain(path, _MOST_BYTES).decode("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ModelError(f"{path}: cannot be read: {error}") from error
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise ModelError(f"{path}: not TOML: {error}") from error
     if raw.get("format") != _FORMAT:
         raise ModelError(f"{path}: format: expected {_FORMAT}, got {raw.get('format')!r}")

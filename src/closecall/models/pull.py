@@ -7,6 +7,7 @@ compiler knows; otherwise its folder is kept as it was published, for ``st:``.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +37,7 @@ from closecall.models.known import KnownModel, find_known, is_repo, unknown_mode
 from closecall.models.one_at_a_time import one_at_a_time
 from closecall.models.own_code import refuse_own_code
 from closecall.models.patience import Patience, patiently
-from closecall.models.placing import unwritable
+from closecall.models.placing import tidy, unwritable
 
 _WORK = ".pulling"
 _SPARE_BYTES = 100_000_000
@@ -85,11 +86,13 @@ def pull(
     patience = patience or Patience()
     here = already_here(name, repo, revision, wanted)
     if here is not None:
+        _tidy(place.parent, name)
         return here
     hub = hub or Hub(f"closecall models pull {wanted.name}")
     repository = patiently(lambda: hub.repository(repo, revision or "main"), patience)
     here = already_here(name, repo, repository.commit, wanted)
     if here is not None:
+        _tidy(place.parent, name)
         return here
     _require_free(name, known, repository, place, wanted)
     files = choose(repository, onnx=wanted.onnx)
@@ -212,6 +215,15 @@ def _require_whole_graph(path: Path) -> None:
         raise UnsupportedArchitectureError(
             f"{path.name}: keeps weights in other files, which no hash of it covers"
         )
+
+
+def _tidy(root: Path, name: str) -> None:
+    """Remove what a pull left that was killed when the model was in place already."""
+    tidy(root)
+    work = root / _WORK / f"{name}@"
+    if any(work.parent.glob(f"{work.name}*")):
+        with contextlib.suppress(ModelError), one_at_a_time(work.with_name(f"{name}.lock")):
+            _clear(work)
 
 
 def _clear(work: Path) -> None:

@@ -10,7 +10,6 @@ read here.
 from __future__ import annotations
 
 import json
-import stat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from closecall.errors import ModelError
 from closecall.models.cards import CARD_FILE, TOKENIZER_FILE, is_model_name
 from closecall.models.store import store_folder
 from closecall.models.weights import WEIGHTS_FILE
+from closecall.plain import read_plain
 
 CONFIG_FILE = "config.json"
 MODULES_FILE = "modules.json"
@@ -144,7 +144,7 @@ def _record(where: Path, given: object) -> DistilledFrom | None:
         return None
     try:
         made = msgspec.convert(given, DistilledFrom, strict=True)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter of half a letter
         raise ModelError(f"{where}: {RECORD}: {error}") from error
     if not is_model_name(made.name):
         raise ModelError(f"{where}: {RECORD}.name: {made.name!r:.40} cannot name a model")
@@ -174,12 +174,7 @@ def _json_object(path: Path) -> dict[str, Any]:
 def _json(path: Path, missing: Any) -> Any:
     """Return what a JSON file holds, ``missing`` where there is none."""
     try:
-        found = path.stat()
-        if not stat.S_ISREG(found.st_mode):
-            raise ModelError(f"{path}: not a file")
-        if found.st_size > MAX_CONFIG:
-            raise ModelError(f"{path}: more than {MAX_CONFIG:,} bytes, too large")
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads(read_plain(path, MAX_CONFIG).decode("utf-8-sig"))
     except (FileNotFoundError, NotADirectoryError):
         return missing
     except (OSError, ValueError, RecursionError) as error:

@@ -18,8 +18,8 @@ from closecall.datasets import cases_digest
 from closecall.embedders.absent import is_absent
 from closecall.errors import ClosecallError
 from closecall.instrument import Instrument
-from closecall.pytest_plugin.options import Settings
 from closecall.pytest_plugin.records import Line, Part
+from closecall.pytest_plugin.settings import Settings
 from closecall.records import State, Unmeasured
 from closecall.runs import sinks
 from closecall.runs.definition import definition_digest

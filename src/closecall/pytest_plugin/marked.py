@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from _closecall_pytest import MARK
 from closecall.asserting.bench import Bench
 from closecall.asserting.deciding import asserting, keep, named, settle
 from closecall.asserting.outcomes import NotAskedError, NotMeasuredError
 from closecall.asserting.question import Question, question
 from closecall.errors import ClosecallError, UsageError
 from closecall.pytest_plugin.agreeing import agreed_cases
-from closecall.pytest_plugin.running import MARK
 from closecall.pytest_plugin.state import HIDDEN, State, item_params
 from closecall.records import Case
 from closecall.runs.results import CaseResult

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from _closecall_pytest import MARK
 from closecall.pytest_plugin.state import ERRED, HIDDEN, RECORDS, item_params
 
 if TYPE_CHECKING:
     from closecall.pytest_plugin.state import State
-
-MARK = "closecall_cases"
 
 
 class Running:

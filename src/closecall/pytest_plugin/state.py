@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from closecall.pytest_plugin.options import SCENARIO, Settings
+from closecall.pytest_plugin.settings import SCENARIO, Settings
 
 if TYPE_CHECKING:
     import pytest
@@ -46,7 +46,6 @@ class State:
         self.tables: dict[Any, Table] = {}
         self.notes: list[str] = []
         self.raised: BaseException | None = None
-        self.opener = lambda: self.session
         self._session: Session | None = None
         self._pending: list[Record] = []
         self._parts: Parts | None = None

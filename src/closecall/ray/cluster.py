@@ -177,7 +177,8 @@ def _without_usage_server() -> Iterator[None]:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0][:300] or type(error).__name__
+    """Return what an error says first, without a full stop: the sentence goes on."""
+    return str(error).strip().partition("\n")[0][:300].rstrip(". ") or type(error).__name__
 
 
 def _handler() -> Any:

@@ -18,6 +18,7 @@ from closecall.ray.blocks import Block, Done
 from closecall.ray.question import Identity, Question
 from closecall.runs import files
 from closecall.runs.gate_rule import Gate
+from closecall.runs.grouping import GroupNames
 from closecall.runs.header import RunHeader
 from closecall.runs.nearest import nearest_labelled
 from closecall.runs.parts.sealing import digest_in
@@ -97,7 +98,10 @@ class PartTask:
                 content=header.content,
             )
         notes = LaterGates(self._gates, header) if self._gates else None
-        self._worker = BlockWorker(chosen, decided, header, nearest=nearest, notes=notes)
+        names = None if header.content or self._data is None else GroupNames.of_data(self._data)
+        self._worker = BlockWorker(
+            chosen, decided, header, nearest=nearest, notes=notes, names=names
+        )
         self._store = store
 
     def do(self, block: Block) -> Done:

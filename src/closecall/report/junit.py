@@ -31,8 +31,12 @@ from closecall.runs.results import (
 )
 from closecall.runs.summary import EXIT_UNMEASURED, MetricSummary
 
-# XML 1.0 cannot hold these even escaped, or advises against them: a terminal obeys some.
-_ILLEGAL = re.compile("[^\t\n\r\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# XML 1.0 cannot hold these even escaped, or advises against them: a terminal obeys some. The rest
+# turn the order of a line around, or end one, wherever the document is shown.
+_ILLEGAL = re.compile(
+    "[^\t\n\r\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+    "|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
 _SKIPPED = frozenset({State.NOT_MEASURED, State.NOT_APPLICABLE, State.SKIPPED, State.INCONCLUSIVE})
 _TOLD = frozenset({State.FAILED, State.INCONCLUSIVE})
 """Measured, and no pass: what is left to a person is neither passed nor failed."""

@@ -6,13 +6,14 @@ the ids are held (about 150 bytes a row), to find one that stands twice.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from closecall.datasets._jsonl import JsonLines
-from closecall.datasets._sniff import TextFile, inspect
+from closecall.datasets._sniff import TextFile, inspect, is_regular
 from closecall.datasets._strict import HALF_CHARACTER, Flaws, not_utf8
 from closecall.datasets._table import Table
 from closecall.errors import DatasetError, RowProblem, UsageError
@@ -91,7 +92,7 @@ class Passages:
         on_bad_row: Literal["fail", "skip"] = "fail",
         what: str = "passages",
     ) -> None:
-        self.path = path / CORPUS if path.is_dir() and (path / CORPUS).is_file() else path
+        self.path = path / CORPUS if is_regular(path / CORPUS) else path
         self._names, self._what = dict(mapping or {}), what
         self._title, self._skips = title, on_bad_row == "skip"
         if strange := [name for name in self._names if name not in COLUMNS]:
@@ -235,12 +236,12 @@ class _Lines:
 
 def _source(path: Path, wanted: frozenset[str], what: str) -> JsonLines | Table | _Lines:
     form = SUFFIXES.get(path.suffix.lower())
-    if form is None and not path.is_dir() and path.exists():
+    if form is None and is_regular(path):
         raise UsageError(
             f"{path}: the suffix says nothing about the format; {what} are read from "
             f"{', '.join(SUFFIXES)}, or a corpus from a BEIR folder"
         )
-    if path.is_dir():
+    if os.path.isdir(path):  # noqa: PTH112 - False for any name, however long
         raise DatasetError(f"{path}: holds no {CORPUS}; name a file, or a BEIR folder")
     file, _ = inspect(path, "tsv" if form in {None, "txt"} else form)
     if form == "jsonl":

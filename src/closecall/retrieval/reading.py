@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def open_collection(paths: Sequence[Path], *, split: str | None = None) -> Colle
     DataError
         A file cannot be read.
     """
-    if len(paths) == 1 and paths[0].is_dir():
+    if len(paths) == 1 and os.path.isdir(paths[0]):  # noqa: PTH112 - False for any name
         folder = paths[0]
         return read_beir(*folder_files(folder, split), name=folder.resolve().name)
     if split is not None:

@@ -35,6 +35,9 @@ SEVERITIES = ("none", "low", "medium", "high", "critical")
 ANNOTATORS = ("CODE", "LLM", "HUMAN", "HYBRID", "OTHER")
 TARGET_MODES = ("live", "replayed", "scripted", "mocked")
 STATUSES = ("running", "completed")
+MAX_ID, MAX_VERSION, MAX_NAME = 256, 64, 256
+"""Characters of an evaluator's id and version, and of a model's name."""
+
 _ABSENT = frozenset({*ABSENCES, PENDING})
 _RUN_MEMBERS = (
     "schemaVersion", "runId", "status", "producer", "subject", "suite", "config", "startedAt",
@@ -53,7 +56,15 @@ class FileDigest(NamedTuple):
     size: int
 
 
-def _short(text: str, most: int = 256) -> str:
+class Written(NamedTuple):
+    """A line of results.ndjson that is spelled already, of a case that was measured once."""
+
+    case_id: str
+    path: str
+    data: bytes
+
+
+def _short(text: str, most: int = MAX_NAME) -> str:
     """Return a name for people, its end replaced by an ellipsis when it is too long."""
     return text if len(text) <= most else text[: most - 1] + "\u2026"
 
@@ -118,7 +129,7 @@ def result_line(  # noqa: C901, PLR0912 - one check a member, nothing nested
     if state in _ABSENT and (scores is not None or reason is None):
         raise UsageError(f"a result that is {state} has a reason and no scores, not even none")
     identity, version = evaluator
-    if not 1 <= len(identity) <= 256 or len(version) > 64:  # noqa: PLR2004
+    if not 1 <= len(identity) <= MAX_ID or len(version) > MAX_VERSION:
         raise UsageError("an evaluator's id has 1 to 256 characters, its version at most 64")
     filed = case_id(case)
     line: dict[str, Any] = {

@@ -17,6 +17,7 @@ import msgspec
 from closecall.calibration.labels.items import group_of
 from closecall.records import JSON, Case
 from closecall.runs.gate_lines import Noting
+from closecall.runs.grouping import GroupNames
 from closecall.runs.results import CaseResult
 
 if TYPE_CHECKING:
@@ -26,16 +27,22 @@ _GROUP, _LOOKS, _NOTE = "group", "looks", "gates"
 
 
 def beside_of(
-    row: CaseResult, monitor: Monitor | None, watch: object = None, *, content: bool
+    row: CaseResult,
+    monitor: Monitor | None,
+    watch: object = None,
+    *,
+    names: GroupNames | None = None,
 ) -> dict[str, JSON]:
     """Return JSON values; ``with_group``, ``looks_beside`` and ``note_beside`` read them back.
 
-    Where ``content`` is kept a case's group can be told from its texts.
+    ``names`` are those of groups where no content is kept; else a case's group can be told from
+    its texts.
     """
-    found: dict[str, JSON] = {} if content else {_GROUP: _digest(group_of(row.case)[0])}
+    name = _digest if names is None else names.name
+    found: dict[str, JSON] = {} if names is None else {_GROUP: name(group_of(row.case)[0])}
     if monitor is not None:
         looks = monitor.looks(first_run(row))
-        found[_LOOKS] = [None if one is None else [*one[:3], _digest(one.group)] for one in looks]
+        found[_LOOKS] = [None if one is None else [*one[:3], name(one.group)] for one in looks]
     note = watch.note(row) if isinstance(watch, Noting) else None
     if note is not None:
         found[_NOTE] = [bool(one) for one in note]

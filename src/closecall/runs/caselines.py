@@ -8,8 +8,8 @@ scores are computed from the whole texts.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from closecall.calibration.labels.items import BY_ROW, group_of
 from closecall.errors import RunFolderError
@@ -40,6 +40,13 @@ _TEXTS = ("id", "input", "response", "group", "place")
 _LISTS = ("references", "context", "tags")
 
 
+class SpelledCase(NamedTuple):
+    """A case whose line, all of its texts in it, is spelled already; ``line`` makes it anew."""
+
+    data: bytes
+    line: Callable[[], Mapping[str, Any]]
+
+
 def case_line(case: Case, responses: Sequence[str | None] = ()) -> dict[str, Any]:
     """Return the line of a case; members without a value are left out.
 
@@ -62,6 +69,11 @@ def case_line(case: Case, responses: Sequence[str | None] = ()) -> dict[str, Any
         LEFT_OUT: left_out_json(left_out) if left_out else None,
     }
     return {name: value for name, value in members.items() if value is not None}
+
+
+def line_of(line: Mapping[str, Any] | SpelledCase) -> Mapping[str, Any]:
+    """Return a line as its members, whichever way it was given."""
+    return line.line() if isinstance(line, SpelledCase) else line
 
 
 def without_texts(line: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from closecall.errors import RunFolderError
@@ -78,7 +80,36 @@ def take(root: Path, *, create: bool) -> Appender:
     except BaseException:
         results.close()
         raise
+    if not _is_there(place, results.descriptor):
+        results.close()
+        raise RunFolderError(f"{place}: was removed by another process just now. Try again")
     return results
+
+
+def _is_there(place: Path, descriptor: int) -> bool:
+    """Whether a file that was opened still stands where it was: its maker may have given up."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), place.stat())
+    except FileNotFoundError:
+        return False
+
+
+@contextmanager
+def nothing_left(root: Path, *, folder: bool) -> Iterator[None]:
+    """Where what is done inside fails, remove what it wrote, and with ``folder`` the folder.
+
+    For a run that is not there before its header is, by the process that has taken it.
+    """
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # the first error counts
+            files.remove(root, *_BEGUN)
+            if folder:
+                place = (root / files.CASES).parent
+                for one in (place, place.parent, root):
+                    one.rmdir()
+        raise
 
 
 def sign(root: Path) -> None:

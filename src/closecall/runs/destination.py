@@ -196,6 +196,11 @@ class FolderWriting:
         """Keep what was spent so far."""
         self._spent.save(spending)
 
+    @property
+    def held(self) -> Iterable[CaseResult] | None:
+        """All cases of the run as they would be read; None where they are too many to hold."""
+        return self._sink.held if self._sink.held.holds else None
+
     def close(self, *, summary: Mapping[str, Any], gates: Sequence[Mapping[str, Any]]) -> None:
         """Write the summary and the gates, and seal the folder."""
         self._folder.close(summary=summary, gates=gates)

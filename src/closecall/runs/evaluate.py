@@ -28,6 +28,7 @@ from closecall.runs.asked import (
 )
 from closecall.runs.budget import Budget, read_budget
 from closecall.runs.destination import Destination, destination_of
+from closecall.runs.grouping import GroupNames
 from closecall.runs.header import RunHeader
 from closecall.runs.hiding import without_values
 from closecall.runs.live import Answers, Judging
@@ -240,6 +241,7 @@ def evaluate(
     source, facts = read_cases(cases, mapping, on_bad_row, chosen.needed)
     if not content and aef is not None:
         facts = without_values(facts)
+    everything = source
     part = None if asked_shard is None else shard_of(asked_shard, facts.rows)
     if part is not None:
         source = cases_between(source, part.first, part.stop)
@@ -311,6 +313,7 @@ def evaluate(
             meter=meter,
             nearest=nearest,
             twice=made_twice(chosen, decided, store) if fast else None,
+            names=None if content else GroupNames.of_data(everything),
         )
         if place is None:
             return work.in_memory(source)

@@ -26,6 +26,8 @@ METRICS = "metrics.json"
 SUMMARY = "summary.json"
 GATES = "gates.ndjson"
 SEAL = "seal.json"
+ATTESTATION = "attestation.dsse.json"
+"""The signature over the seal; ``closecall.signing`` writes it."""
 CASES = "ext/closecall/cases.ndjson"
 WRITER = "ext/closecall/writer.json"
 """Who is writing, while someone is; gone from a closed run."""
@@ -39,10 +41,10 @@ _MAX_PATH_BYTES = 255
 _CHUNK = 1024 * 1024
 _ROOT_FILES = frozenset(
     {RUN, RESULTS, METRICS, SUMMARY, SEAL, "evidence.ndjson", GATES}
-    | {"traces.otlp.jsonl", "logs.otlp.jsonl", "attestation.dsse.json"}
+    | {"traces.otlp.jsonl", "logs.otlp.jsonl", ATTESTATION}
 )
 _ROOT_FOLDERS = frozenset({"blobs", "ext", "overlays"})
-_UNSEALED = frozenset({SEAL, "attestation.dsse.json"})
+_UNSEALED = frozenset({SEAL, ATTESTATION})
 
 
 class Line(NamedTuple):

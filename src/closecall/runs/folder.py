@@ -16,10 +16,10 @@ from typing import Any, Self
 
 from closecall.errors import RunFolderError, UsageError
 from closecall.runs import claim, files
-from closecall.runs.aef import metrics_document, run_document, seal_document
+from closecall.runs.aef import Written, metrics_document, run_document, seal_document
 from closecall.runs.appender import Appender
 from closecall.runs.case_order import TRIAL, Order
-from closecall.runs.caselines import dump_case, without_texts
+from closecall.runs.caselines import SpelledCase, dump_case, line_of, without_texts
 from closecall.runs.reader import checked_result
 from closecall.runs.recovery import fingerprint, survey
 from closecall.runs.sealing import digests_of, repair_seal
@@ -110,6 +110,7 @@ class RunFolder:
             raise UsageError("a run needs paths, each of them once")
         run = run_document(_with_paths(header, paths, runs), "running")
         claim.require_vacant(root)
+        made = not root.exists()
         with files.translated(
             f"{root}: the run folder cannot be made", "Choose another: --aef DIR"
         ):
@@ -117,7 +118,10 @@ class RunFolder:
         results = claim.take(root, create=True)
         try:
             claim.require_vacant(root)  # another process may have been there in between
-            with files.translated(f"{root}: cannot be written", "Choose another: --aef DIR"):
+            with (
+                files.translated(f"{root}: cannot be written", "Choose another: --aef DIR"),
+                claim.nothing_left(root, folder=made),
+            ):
                 files.remove(root, *files.STAGED)
                 claim.sign(root)
                 files.write(root, files.METRICS, dump_document(declared))
@@ -187,7 +191,9 @@ class RunFolder:
         for line in files.lines(self.path, files.RESULTS, growing=True, upto=self._kept_bytes):
             yield checked_result(self.path, line)
 
-    def append_case(self, lines: Sequence[Mapping[str, Any]], *, as_kept: bool = False) -> None:
+    def append_case(
+        self, lines: Sequence[Mapping[str, Any] | SpelledCase], *, as_kept: bool = False
+    ) -> None:
         """Write the texts of cases, one line each (``caselines.case_line``), before their results.
 
         Only what ``caselines.without_texts`` leaves is kept when the header says
@@ -196,7 +202,7 @@ class RunFolder:
         """
         self._require_open()
         if self.header.get("contentCapture") == "off" and not as_kept:
-            lines = [without_texts(line) for line in lines]
+            lines = [without_texts(line_of(line)) for line in lines]
         if self._cases is None:
             if self.done or self._within:
                 raise UsageError("the texts of a case are written before its results")
@@ -205,14 +211,14 @@ class RunFolder:
                 files.sync_folder((self.path / files.CASES).parent)
         batch, size = [], self._cases.size
         for line in lines:
-            data = dump_case(line)
+            data = line.data if isinstance(line, SpelledCase) else dump_case(line)
             if size + len(data) > TEXT_BUDGET:
-                data = dump_case(line, limit=0)
+                data = dump_case(line_of(line), limit=0)
             size += len(data)
             batch.append(data)
         self._cases.append(batch)
 
-    def append(self, lines: Sequence[Mapping[str, Any]]) -> None:
+    def append(self, lines: Sequence[Mapping[str, Any] | Written]) -> None:
         """Write results (``aef.result_line``) in one go: all of them, or none.
 
         The lines of a case stand side by side in the order of ``paths``, those of a repeated case
@@ -229,13 +235,14 @@ class RunFolder:
         within, fresh, done = list(self._within), set[int](), self.done
         repeated = self._repeated
         for line in lines:
-            repeated = repeated if within else self._order.is_repeated(line)
+            own = _place(line)
+            repeated = repeated if within else self._order.runs > 1 and own[2] is not None
             path, trial = self._order.place(len(within), repeated=repeated)
-            case_id = within[0] if within else line["caseId"]
-            if (line["caseId"], line["path"], line.get(TRIAL)) != (case_id, path, trial):
+            case_id = within[0] if within else own[0]
+            if own != (case_id, path, trial):
                 raise UsageError(
                     f"expected the result of case {case_id!r} at {path!r}{_of_run(trial)}, got "
-                    f"case {line['caseId']!r} at {line['path']!r}{_of_run(line.get(TRIAL))}"
+                    f"case {own[0]!r} at {own[1]!r}{_of_run(own[2])}"
                 )
             if not within:
                 mark = fingerprint(self.run_id, case_id)
@@ -247,7 +254,9 @@ class RunFolder:
                 within, done = [], done + 1
         if self._cases is not None and done + bool(within) > self._cases.count:
             raise UsageError("the texts of a case are written before its results")
-        self._results.append([dump_line(line) for line in lines])
+        self._results.append(
+            [line.data if isinstance(line, Written) else dump_line(line) for line in lines]
+        )
         self._within, self.done, self._repeated = within, done, repeated
         for mark in fresh:
             self._seen.add(mark)
@@ -349,6 +358,13 @@ class RunFolder:
                 self.release()
             except RunFolderError:
                 self._let_go()
+
+
+def _place(line: Mapping[str, Any] | Written) -> tuple[str, str, int | None]:
+    """Return the case, the path and the run that a result is of."""
+    if isinstance(line, Written):
+        return line.case_id, line.path, None
+    return line["caseId"], line["path"], line.get(TRIAL)
 
 
 def _of_run(trial: int | None) -> str:

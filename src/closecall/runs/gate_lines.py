@@ -42,6 +42,7 @@ _OUTCOMES = {
     GateState.INCONCLUSIVE: OPEN,
     GateState.NOT_MEASURED: OPEN,
 }
+_WHOLE_OUTCOMES = {EXIT_PASSED: SHIP, EXIT_FAILED: NO_SHIP}
 _NUMBERS = ("value", "limit", "margin", "lowest", "highest")
 _COMPARABILITY = frozenset({"comparable", "incomparable", "not_applicable"})
 _REQUIRED = (
@@ -105,7 +106,7 @@ def decision_lines(
         )
         for number, one in enumerate(results, 1)
     ]
-    outcome = {EXIT_PASSED: SHIP, EXIT_FAILED: NO_SHIP}.get(code, OPEN)
+    outcome = _WHOLE_OUTCOMES.get(code, OPEN)
     whole = _line(WHOLE, "run", WHOLE_RULE, outcome, decided_at, inputs=[], code=code)
     return [*lines, whole]
 
@@ -263,6 +264,9 @@ def _problem(line: Document) -> str | None:  # noqa: PLR0911 - one check after t
 
 def _own_problem(line: Document) -> str | None:
     """Return where our own facts say another thing than the line they stand in."""
+    if line["gateId"] == WHOLE and line.get("exitCode") in _WHOLE_OUTCOMES:
+        wanted = _WHOLE_OUTCOMES[line["exitCode"]]
+        return None if line["outcome"] == wanted else f"the outcome should be {wanted}"
     own = line.get("ext")
     facts = own.get(EXT) if isinstance(own, dict) else None
     if not isinstance(facts, dict) or facts.get("state") not in [*GateState]:

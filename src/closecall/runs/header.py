@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from closecall.datasets import OnBadRow
+from closecall.errors import RunFolderError, UsageError
 from closecall.instrument import Instrument
 from closecall.metrics.base import Metric
 from closecall.metrics.guards.policy import NO_GUARDS, GuardPolicy, is_guarded
@@ -14,8 +15,9 @@ from closecall.records import JSON
 from closecall.runs.applied import Applied
 from closecall.runs.definition import evaluator_version
 from closecall.runs.live import SubjectPlan
-from closecall.runs.results import cutoff_note, cutoff_source
+from closecall.runs.results import CUTOFF_WORDS, cutoff_note, cutoff_source
 from closecall.runs.shards import Shard
+from closecall.runs.values import time_key
 from closecall.subjects.base import SubjectIdentity
 from closecall.subjects.repeats import SUCCESS_THRESHOLD
 
@@ -39,6 +41,10 @@ class MetricPlan(msgspec.Struct, frozen=True, kw_only=True):
     calibration: Applied | None = None
     guards: dict[str, str] = {}
     judges: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.cutoff_source not in CUTOFF_WORDS:
+            raise ValueError(f"cutoff_source: {self.cutoff_source!r:.40} is not one that is known")
 
     @classmethod
     def of(
@@ -149,3 +155,19 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
     def from_json(cls, value: object) -> RunHeader:
         """Read a header back; raises ``msgspec.ValidationError`` naming the field."""
         return msgspec.convert(value, cls)
+
+
+def ended(header: RunHeader, time: Any, place: str) -> RunHeader:
+    """Return the header of a run that ended then, None for one that did not.
+
+    Raises
+    ------
+    RunFolderError
+        It is no time; ``place`` is the file that holds it.
+    """
+    if time is not None:
+        try:
+            time_key(time)
+        except UsageError as error:
+            raise RunFolderError(f"{place}: endedAt: {str(error)[:200]}") from error
+    return msgspec.structs.replace(header, ended_at=time)

@@ -7,18 +7,18 @@ with their quotations taken out.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from closecall.records import JSON, Unmeasured
+from closecall.records import JSON, Case, Unmeasured
+from closecall.runs.foreign import HIDDEN, without_foreign
 from closecall.runs.header import DatasetFacts
 from closecall.runs.results import CaseResult, MetricResult
 
 _QUOTED = re.compile(
     '"[^"\n]*"|(?<!\\w)\'[^\n]*?\'(?!\\w)|\u201c[^\u201d\n]*\u201d|\u2018[^\u2019\n]*\u2019'
 )
-HIDDEN = '"..."'
 _GOT = re.compile("\\bgot [\"'].*", re.DOTALL)
 
 _OWN_WORDS = frozenset({"interpretation", "rating", "state", "judge"})
@@ -30,14 +30,15 @@ _OF_WORDS = frozenset({"wordMatches"})
 
 def without_words(row: CaseResult) -> CaseResult:
     """Return the case with its results as a folder without content holds them."""
+    cases = [row.case, *(trial.case for trial in row.trials)]
     if row.trials:
         # What is over all runs has the words of closecall, numbers and states in its details.
         return msgspec.structs.replace(
             row,
-            results=tuple(_unquoted(result) for result in row.results),
+            results=tuple(_unquoted(result, cases) for result in row.results),
             trials=tuple(without_words(trial) for trial in row.trials),
         )
-    results = tuple(_hidden(result) for result in row.results)
+    results = tuple(_hidden(result, cases) for result in row.results)
     return msgspec.structs.replace(row, results=results)
 
 
@@ -47,8 +48,8 @@ def without_values(facts: DatasetFacts) -> DatasetFacts:
     return msgspec.structs.replace(facts, problems=told)
 
 
-def _hidden(result: MetricResult) -> MetricResult:
-    result = _unquoted(result)
+def _hidden(result: MetricResult, cases: Sequence[Case]) -> MetricResult:
+    result = _unquoted(result, cases)
     found = result.measurement
     if isinstance(found, Unmeasured):
         return result
@@ -56,11 +57,13 @@ def _hidden(result: MetricResult) -> MetricResult:
     return msgspec.structs.replace(result, measurement=found)
 
 
-def _unquoted(result: MetricResult) -> MetricResult:
+def _unquoted(result: MetricResult, cases: Sequence[Case]) -> MetricResult:
     found = result.measurement
     if isinstance(found, Unmeasured):
-        found = Unmeasured(_reason(found.reason), found.state)
-    return msgspec.structs.replace(result, measurement=found, reason=_reason(result.reason))
+        told = without_foreign(_reason(found.reason), result.metric, cases)
+        found = Unmeasured(told, found.state)
+    told = without_foreign(_reason(result.reason), result.metric, cases)
+    return msgspec.structs.replace(result, measurement=found, reason=told)
 
 
 def _reason(text: str) -> str:

@@ -25,6 +25,9 @@ NAMED = 20
 """Fields left out that are named; the others are counted."""
 
 
+_NULL = len("None")
+
+
 class KeptMetadata(NamedTuple):
     """The metadata that is kept, and the dotted paths of what is not."""
 
@@ -47,12 +50,17 @@ def keep_metadata(metadata: Mapping[str, JSON]) -> KeptMetadata:
 
 def scalars(metadata: Mapping[str, JSON]) -> Iterator[tuple[str, str]]:
     """Yield the dotted path and the spelling of every kept value that is no list, no null."""
-    left: list[tuple[str, Any]] = [("", keep_metadata(metadata).kept)]
-    while left:
-        path, value = left.pop()
-        if isinstance(value, Mapping):
-            inner = [(f"{path}.{name}" if path else name, one) for name, one in value.items()]
-            left.extend(reversed(inner))
+    return _scalars(keep_metadata(metadata).kept, "")
+
+
+def _scalars(kept: dict[str, JSON], within: str) -> Iterator[tuple[str, str]]:
+    for name, value in kept.items():
+        path = within + name
+        if type(value) is str:
+            if value and not value.isspace():
+                yield path, value
+        elif isinstance(value, dict):
+            yield from _scalars(value, path and f"{path}.")
         elif isinstance(value, bool):
             yield path, "true" if value else "false"
         elif isinstance(value, int | float) or (isinstance(value, str) and value.strip()):
@@ -69,10 +77,16 @@ def _short(
 ) -> tuple[dict[str, JSON], int]:
     kept: dict[str, JSON] = {}
     for name, value in metadata.items():
+        if (type(value) is str or value is None) and type(name) is str:  # as most are
+            length, own = _NULL if value is None else len(value), len(name)
+            if length <= MOST_VALUE and own <= MOST_VALUE and length + own <= room:
+                kept[name] = value
+                room -= length + own
+                continue
         place = f"{path}.{name}" if path else str(name)
         if not isinstance(name, str) or len(name) > MOST_VALUE:
             left_out.append(place)
-        elif isinstance(value, Mapping) and value and depth < MOST_DEPTH:
+        elif value is not None and _is_object(value) and value and depth < MOST_DEPTH:
             inner, rest = _short(value, place, room - len(name), depth + 1, left_out)
             if inner:
                 kept[name], room = inner, rest
@@ -85,6 +99,10 @@ def _short(
                 kept[name] = list(value) if isinstance(value, tuple) else value
                 room -= cost + len(name)
     return kept, room
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict | Mapping)  # the plain type first: it is told at once
 
 
 def _size(value: JSON) -> int | None:

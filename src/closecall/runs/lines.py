@@ -50,7 +50,7 @@ def to_line(
     common: dict[str, Any] = {
         "reason": result.reason,
         "duration_ms": duration_ms if result.duration_ms is None else result.duration_ms,
-        "annotator": _annotator(header, plan),
+        "annotator": annotator_of(header, plan),
         "trial": trial,
         "trials": trials,
     }
@@ -67,7 +67,7 @@ def to_line(
         common["scores"] = [score(plan.id, measured.value, normalized)]
         common["ext"] = {EXT: msgspec.to_builtins(facts)}
         if result.cutoff is not None:
-            common["verdict_rule"] = _rule(plan, result.cutoff)
+            common["verdict_rule"] = rule_of(plan, result.cutoff)
             if trials is not None:
                 needed = passes_needed(header.runs, header.success_threshold)
                 common["verdict_rule"]["expr"] += f"; in {needed} of {header.runs} runs"
@@ -77,13 +77,18 @@ def to_line(
         header.run_id,
         case.id,
         plan.id,
-        (f"closecall.{plan.id}", plan.evaluator_version),
+        evaluator_of(plan),
         result.state,
         **common,
     )
 
 
-def _annotator(header: RunHeader, plan: MetricPlan) -> dict[str, str]:
+def evaluator_of(plan: MetricPlan) -> tuple[str, str]:
+    """Return the id and the version of what measured."""
+    return f"closecall.{plan.id}", plan.evaluator_version
+
+
+def annotator_of(header: RunHeader, plan: MetricPlan) -> dict[str, str]:
     """Return what gave the number: code with an embedder, or a chat model."""
     if not plan.judges:
         if is_absent(header.instrument):
@@ -92,7 +97,7 @@ def _annotator(header: RunHeader, plan: MetricPlan) -> dict[str, str]:
     return {"kind": "LLM", "model": ", ".join(plan.judges)}
 
 
-def _rule(plan: MetricPlan, cutoff: float) -> dict[str, Any]:
+def rule_of(plan: MetricPlan, cutoff: float) -> dict[str, Any]:
     """Return the rule in words; of a calibration also its promise, evidence and date."""
     used = plan.calibration
     below = "" if used is None or used.reject is None else f"; unsure from {used.reject:.10g}"

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from closecall.errors import ConfigurationError
+from closecall.plain import read_plain
+from closecall.toml import read_toml
 
 OWN, SHARED = "closecall.toml", "pyproject.toml"
 MAX_BYTES = 1024 * 1024
@@ -60,14 +62,13 @@ def member_of(
     ConfigurationError
         The file cannot be read, is too large, or is no TOML.
     """
-    if not path.is_file():
+    # A link that leads nowhere is no absence: what it was to hold is not lost without a word.
+    if not os.path.lexists(path):
         return None
     try:
-        held: Any = tomllib.loads(text_of(path), parse_float=parse_float)
+        held: Any = read_toml(text_of(path), parse_float=parse_float)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path}: is no TOML: {error}") from error
-    except RecursionError as error:
-        raise ConfigurationError(f"{path}: is nested too deep") from error
     for name in section:
         held = held.get(name)
         if not isinstance(held, dict):
@@ -84,12 +85,9 @@ def text_of(path: Path) -> str:
         It cannot be read, is larger, or is not UTF-8.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = read_plain(path, MAX_BYTES)
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if len(data) > MAX_BYTES:
-        raise ConfigurationError(f"{path}: is larger than {MAX_BYTES:,} bytes")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

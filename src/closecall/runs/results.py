@@ -93,6 +93,8 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def state(self) -> State:
         """The case as a whole; see ``overall``."""
+        if len(self.results) == 1 and not self.cascade:
+            return self.results[0].state
         state = overall([result.state for result in self.deciding])
         broke = any(result.state is State.ERROR for result in self.results)
         return State.ERROR if self.cascade and broke and state is State.PASSED else state

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from closecall.instrument import differences
-from closecall.runs.header import MetricPlan, RunHeader
+from closecall.runs.header import DatasetFacts, MetricPlan, RunHeader
 from closecall.runs.results import guards_words
 from closecall.runs.shards import Shard
 
@@ -14,7 +14,7 @@ def changes(before: RunHeader, now: RunHeader) -> list[str]:
     """Return what is no longer as it was, in words; empty when both ask the same."""
     found = []
     if before.dataset.digest != now.dataset.digest:
-        found.append(f"the cases ({before.dataset.rows:,} then, {now.dataset.rows:,} now)")
+        found.append(f"the cases ({_cases(before.dataset, now.dataset)})")
     elif before.dataset.bad_rows != now.dataset.bad_rows:
         then, there_are = before.dataset.bad_rows, now.dataset.bad_rows
         found.append(f"the rows that cannot be read ({then:,} then, {there_are:,} now)")
@@ -40,6 +40,19 @@ def changes(before: RunHeader, now: RunHeader) -> list[str]:
         for was, new in zip(before.metrics, now.metrics, strict=True):
             found.extend(_metric(was, new, same_instrument=same_instrument))
     return found
+
+
+def _cases(then: DatasetFacts, now: DatasetFacts) -> str:
+    """Return how the cases of two data sets differ, as far as their headers say."""
+    if then.rows != now.rows:
+        return f"{then.rows:,} then, {now.rows:,} now"
+    if not then.questions or not now.questions:
+        return f"{now.rows:,} in both, of other content"
+    if then.questions != now.questions:
+        return (
+            f"{now.rows:,} in both, that ask something else: ids, inputs, references or contexts"
+        )
+    return f"{now.rows:,} in both, in another order or of other responses, labels, groups or tags"
 
 
 def _of_shards(then: Shard | None, now: Shard | None) -> list[str]:

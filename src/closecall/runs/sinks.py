@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from closecall.metrics.cutoffs import PERCENT
-from closecall.runs.aef import summary_document
-from closecall.runs.caselines import BESIDE, case_line
+from closecall.runs.aef import Written, summary_document
+from closecall.runs.caselines import BESIDE, SpelledCase, case_line
 from closecall.runs.folder import RunFolder
 from closecall.runs.header import MetricPlan, RunHeader
+from closecall.runs.held import HeldRows
 from closecall.runs.lines import EXT
+from closecall.runs.plain_lines import PlainLines
 from closecall.runs.results import CaseResult
 from closecall.runs.summary import MetricTally
 from closecall.runs.tally import summary_entry
@@ -50,11 +52,38 @@ class FolderSink:
 
     def __init__(self, folder: RunFolder, header: RunHeader) -> None:
         self.folder, self.header = folder, header
+        self.held = HeldRows(header)
+        self._plain = PlainLines.of(header)
+        if self._plain is None or folder.done:
+            self.held.drop()
 
     def add(self, rows: Sequence[CaseResult], beside: Sequence[Mapping[str, Any]] = ()) -> None:
         """Write texts first, then results, each in one go; ``beside`` stands with the texts."""
-        self.folder.append_case(case_lines(rows, beside))
-        self.folder.append([line for row in rows for line in row_lines(self.header, row)])
+        texts: list[Mapping[str, Any] | SpelledCase] = []
+        results: list[Mapping[str, Any] | Written] = []
+        for at, row in enumerate(rows):
+            text, lines = self._spelled(row, beside[at : at + 1])
+            texts.append(text)
+            results += lines
+        self.folder.append_case(texts)
+        self.folder.append(results)
+
+    def _spelled(
+        self, row: CaseResult, beside: Sequence[Mapping[str, Any]]
+    ) -> tuple[Mapping[str, Any] | SpelledCase, Sequence[Mapping[str, Any] | Written]]:
+        """Return the lines of a case, its texts first, and hold the case while there are few."""
+        plain = None if self._plain is None else self._plain.results(row)
+        spelt = None if self._plain is None or beside else self._plain.case(row.case)
+        if plain is not None and spelt is not None:
+            if self.held.holds:
+                size = len(spelt.line.data) + sum(len(line.data) for line in plain)
+                self.held.add_plain(row, spelt.metadata, size)
+            return spelt.line, plain
+        text = case_lines([row], beside)[0] if spelt is None else spelt.line
+        lines = list(row_lines(self.header, row)) if plain is None else plain
+        if self.held.holds:
+            self.held.add(text, lines)
+        return text, lines
 
 
 def case_lines(

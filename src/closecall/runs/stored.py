@@ -16,7 +16,7 @@ from closecall.runs import files
 from closecall.runs.case_order import Order
 from closecall.runs.folder import RunFolder
 from closecall.runs.gate_lines import read_decisions
-from closecall.runs.header import RunHeader
+from closecall.runs.header import RunHeader, ended
 from closecall.runs.lines import EXT
 from closecall.runs.reader import RunReader, is_parts, open_run
 from closecall.runs.record import Answers, Run
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def header_of(folder: str | os.PathLike[str]) -> RunHeader:
     """Return the header of the run in this folder, finished or not."""
-    return _header(open_run(folder))
+    return header_in(open_run(folder))
 
 
 def load_run(folder: str | os.PathLike[str], *, counts: bool = True) -> Run:
@@ -56,7 +56,7 @@ def load_run(folder: str | os.PathLike[str], *, counts: bool = True) -> Run:
 
         return load_parts(open_store(folder), counts=counts)
     reader = open_run(folder)
-    header = _header(reader)
+    header = header_in(reader)
 
     def rows() -> Iterator[CaseResult]:
         return _rows(reader, header)
@@ -140,19 +140,27 @@ def _own(summary: Document | None, name: str) -> Any:
     return own.get(name) if isinstance(own, dict) else None
 
 
-def _header(reader: RunReader) -> RunHeader:
+def header_in(reader: RunReader) -> RunHeader:
+    """Return the header of the run that a reader has open, in closecall's own words."""
     try:
         header = RunHeader.from_json(reader.header["config"][EXT])
     except (KeyError, TypeError, msgspec.ValidationError) as error:
         raise RunFolderError(
             f"{reader.path / 'run.json'}: not a run of closecall: {error}"
         ) from error
-    ended = reader.header.get("endedAt")
-    return msgspec.structs.replace(header, ended_at=ended)
+    return ended(header, reader.header.get("endedAt"), str(reader.path / "run.json"))
 
 
 def _rows(reader: RunReader, header: RunHeader) -> Iterator[CaseResult]:
-    """Yield each case with its results; of an open run, those that are there in full.
+    return (row for _, _, row in rows_with_lines(reader, header))
+
+
+def rows_with_lines(
+    reader: RunReader, header: RunHeader
+) -> Iterator[tuple[int, list[Document], CaseResult]]:
+    """Yield each case after its lines and the number of the first of them.
+
+    Of an open run, those that are there in full.
 
     The texts and the results of a case stand in two files at the same place, and only their ids
     show that they belong together.
@@ -175,7 +183,7 @@ def _rows(reader: RunReader, header: RunHeader) -> Iterator[CaseResult]:
                 )
             require_same_case(reader.path, done + 1, found[0], filed)
             _, case, responses = found
-        yield _understood(reader.path, number, header, case, own, responses=responses)
+        yield number, own, _understood(reader.path, number, header, case, own, responses=responses)
         done += 1
     if texts is not None and not reader.running and next(texts, None) is not None:
         raise RunFolderError(f"{reader.path / files.CASES}:{done + 1}: a case without results")

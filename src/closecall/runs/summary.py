@@ -127,8 +127,9 @@ class MetricTally:
         if isinstance(measurement, Measured):
             self.values.append(measurement.value)
             self.borderline += result.borderline
-            self.truncated += any(t.truncated for t in measurement.tokens.values())
-            self.unknown += any(t.unknown for t in measurement.tokens.values())
+            tokens = measurement.tokens.values()
+            self.truncated += any(t.seen < t.total for t in tokens)
+            self.unknown += any(t.unknown for t in tokens)
             if result.held:
                 self.held[label] = self.held.get(label, 0) + 1
                 for name in result.held:

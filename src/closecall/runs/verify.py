@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from closecall.errors import RunFolderError, UsageError
@@ -11,14 +11,17 @@ from closecall.runs import files
 from closecall.runs.aef import FileDigest, seal_document
 from closecall.runs.gate_lines import gate_problems
 from closecall.runs.reader import RunReader
+from closecall.runs.recheck import Recheck, own_header
+from closecall.runs.stored import rows_with_lines
 from closecall.runs.tally import KINDS, PENDING, Tally
 from closecall.runs.trial_check import TrialCheck
 from closecall.runs.values import MAX_PATH, require_plain, result_id, time_key
-from closecall.runs.wire import MAX_SEAL, Document
+from closecall.runs.wire import MAX_SEAL, Document, dump_document
 
 MOST = 100
 """Problems listed; further ones are counted."""
 _NEAR = 1e-9
+SEALERS = ("producer", "ingest")
 _MEMBERS = ("N", "n", "notMeasured", "sum", "sumSq", "value")
 
 
@@ -64,15 +67,28 @@ def _problems(run: RunReader) -> Iterator[str]:
     yield from summary.problems
     try:
         yield from _line_problems(run, summary)
-        for _ in run.cases():
-            pass
+        yield from _own_problems(run)
         yield from gate_problems(run)
+        yield from summary.compare()
     except RunFolderError as error:
         yield str(error)
-        return
-    yield from summary.compare()
+    # Also where the lines end in an error: the seal says which file was changed.
     if run.sealed:
         yield from _seal_problems(run, paths)
+
+
+def _own_problems(run: RunReader) -> Iterator[str]:
+    """Yield what does not follow from what else a run of closecall says; read all its cases."""
+    header = own_header(run)
+    if header is None:
+        for _ in run.cases():
+            pass
+        return
+    again = Recheck(run, header)
+    yield from again.header_problems()
+    for number, lines, row in rows_with_lines(run, header):
+        yield from again.add(f"{run.path / files.RESULTS}:{number}", row, lines)
+    yield from again.compare()
 
 
 def header_problems(run: RunReader) -> Iterator[str]:
@@ -188,12 +204,13 @@ def _seal_problems(run: RunReader, paths: list[str]) -> Iterator[str]:
     try:
         seal = files.read_document(run.path, files.SEAL, MAX_SEAL)
         stated = {str(s["name"]): s["digest"]["sha256"] for s in seal["subject"]}
-        sealed_at = seal["predicate"]["sealedAt"]
+        predicate = dict(seal["predicate"])
+        sealed_at = predicate["sealedAt"]
         actual = {path: files.digest(run.path, path) for path in files.sealed_files(paths)}
     except RunFolderError as error:
         yield str(error)
         return
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, ValueError):
         yield f"{place}: is not laid out as a seal"
         return
     if len(stated) != len(seal["subject"]):
@@ -204,6 +221,14 @@ def _seal_problems(run: RunReader, paths: list[str]) -> Iterator[str]:
     except (KeyError, TypeError, AttributeError, UsageError):
         yield f"{place}: cannot belong to this run: {files.RUN} is still open, or lacks members"
         return
+    yield from told_otherwise(place, seal, expected)
+    with files.open_regular(run.path, files.SEAL) as file:
+        data = file.read(MAX_SEAL)
+    yield from spelling_problems(place, data, expected, predicate)
+
+
+def told_otherwise(place: object, seal: Document, expected: Document) -> Iterator[str]:
+    """Yield what a seal says that its run does not."""
     for name, value in expected["predicate"].items():
         stated_value = seal["predicate"].get(name)
         if name != "sealedBy" and stated_value != value:
@@ -211,6 +236,23 @@ def _seal_problems(run: RunReader, paths: list[str]) -> Iterator[str]:
     for name in ("_type", "predicateType"):
         if seal.get(name) != expected[name]:
             yield f"{place}: {name} should be {expected[name]!r}, is {seal.get(name)!r}"
+    if seal["predicate"].get("sealedBy") not in SEALERS:
+        yield f"{place}: sealedBy must be one of {', '.join(SEALERS)}"
+
+
+def spelling_problems(
+    place: object, data: bytes, expected: Document, predicate: Mapping[str, Any]
+) -> Iterator[str]:
+    """Yield that a seal of closecall's own is not, byte for byte, the one closecall writes.
+
+    The seal is the one file whose digest stands nowhere. What another host sealed it may spell as
+    it likes.
+    """
+    own = expected["predicate"]["producer"] or {}
+    if own.get("name") != "closecall" or predicate.get("sealedBy") != "producer":
+        return
+    if data != dump_document(expected):
+        yield f"{place}: is not spelt as it was written"
 
 
 def _changed_files(

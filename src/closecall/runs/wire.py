@@ -53,7 +53,7 @@ def visible(text: str) -> str:
     A lone surrogate is half a character and no file may hold it. The spelling is for people; it
     cannot be told from a text that held those six characters to begin with.
     """
-    return _LONE_SURROGATE.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
+    return text if text.isascii() else _LONE_SURROGATE.sub(lambda m: f"\\u{ord(m[0]):04x}", text)
 
 
 def dump_line(value: Mapping[str, Any]) -> bytes:
@@ -65,8 +65,15 @@ def dump_line(value: Mapping[str, Any]) -> bytes:
         A member is no JSON value, not finite, an integer beyond 2^53 - 1, or nested too deep.
     """
     _require_json(value, "", 1)
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8", errors=_VISIBLE_HANDLER) + b"\n"
+    return spelled(value).encode("utf-8", errors=_VISIBLE_HANDLER) + b"\n"
+
+
+_LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def spelled(value: Mapping[str, Any]) -> str:
+    """Return the JSON of a value that is known to be sound, as it stands in a line."""
+    return _LINE.encode(value)
 
 
 def dump_document(value: Mapping[str, Any]) -> bytes:

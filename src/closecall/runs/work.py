@@ -19,8 +19,9 @@ from closecall.records import JSON, Case, Unmeasured
 from closecall.runs import sinks
 from closecall.runs.beside import beside_of, first_runs
 from closecall.runs.cascade import run_cascade
-from closecall.runs.destination import Destination, FolderDestination, Writing
+from closecall.runs.destination import Destination, FolderDestination, FolderWriting, Writing
 from closecall.runs.gate_lines import Deciding, decision_lines
+from closecall.runs.grouping import GroupNames
 from closecall.runs.header import RunHeader
 from closecall.runs.hiding import without_words
 from closecall.runs.meter import Meter
@@ -64,13 +65,17 @@ class Work:
         meter: Meter | None = None,
         nearest: NearestLabelled | None = None,
         twice: Twice | None = None,
+        names: GroupNames | None = None,
     ) -> None:
+        if not header.content and names is None:
+            raise TypeError("a run without content has names for its groups")
         self.header, self.metrics, self.embedder = header, metrics, embedder
         self.guards, self.subject, self.cassette = guards, subject, cassette
         self.answering: Answering | None = None
         self.spender = Spender(meter or Meter(), embedder)
         self.watch = watch or (lambda _rows: None)
         self.monitor, self.nearest, self.twice = monitor, nearest, twice
+        self.names = None if header.content else names
         self.applied = {
             plan.id: plan.calibration for plan in header.metrics if plan.calibration is not None
         }
@@ -134,7 +139,9 @@ class Work:
                 ),
             )
         finished = place.load(counts=False)
-        run = self._run(finished.header, tally, finished.folder, finished.__iter__, watched)
+        held = folder.held if isinstance(folder, FolderWriting) else None
+        rows = finished if held is None else held
+        run = self._run(finished.header, tally, finished.folder, rows.__iter__, watched)
         return dataclasses.replace(
             run, gates=decided.gates, gates_code=decided.gates_code, url=finished.url
         )
@@ -151,13 +158,17 @@ class Work:
 
     def _writer(self, folder: Writing, *, beside: bool) -> Callable[[list[CaseResult]], None]:
         def write(rows: list[CaseResult]) -> None:
-            folder.add(rows, [self.beside(row) for row in rows] if beside else ())
+            folder.add(self.as_kept(rows), [self.beside(row) for row in rows] if beside else ())
 
         return write
 
     def beside(self, row: CaseResult) -> dict[str, JSON]:
         """Return what a merge needs to know of a case that its own lines do not say."""
-        return beside_of(row, self.monitor, self.watch, content=self.header.content)
+        return beside_of(row, self.monitor, self.watch, names=self.names)
+
+    def as_kept(self, rows: list[CaseResult]) -> list[CaseResult]:
+        """Return cases as a folder takes them: without content, groups under another name."""
+        return rows if self.names is None else list(map(self.names.hidden, rows))
 
     def prepare(self) -> None:
         """Load the embedder and the metrics, so that what cannot be used is found out now."""

@@ -52,12 +52,7 @@ class LocalStore:
     def open(self, name: str) -> BinaryIO:
         """Open it for reading; links, pipes and devices are refused."""
         path = self._path(name)
-        for place in (self.root / part for part in _from_the_top(name)):
-            with _translated(place, "cannot be read"):
-                if place.is_symlink():
-                    raise StorageError(f"{place}: is a link; the folder holds its files itself")
-                if place == path and not stat.S_ISREG(place.stat().st_mode):
-                    raise StorageError(f"{place}: is not a regular file")
+        self._require_plain(name, "cannot be read")
         flags = os.O_RDONLY
         for flag in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
             flags |= getattr(os, flag, 0)
@@ -67,6 +62,7 @@ class LocalStore:
     def write(self, name: str, data: bytes | Path) -> None:
         """Put a file there: whole, or not at all."""
         path = self._path(name)
+        self._require_plain(name, "cannot be written", missing_ok=True)
         try:
             with whole_bytes(path) as out:
                 if isinstance(data, bytes):
@@ -100,6 +96,18 @@ class LocalStore:
 
     def _path(self, name: str) -> Path:
         return self.root / checked(name)
+
+    def _require_plain(self, name: str, what: str, *, missing_ok: bool = False) -> None:
+        """Refuse links on the way to a file, and anything that is no file in its place."""
+        path = self._path(name)
+        for place in (self.root / part for part in _from_the_top(name)):
+            with _translated(place, what):
+                if place.is_symlink():
+                    raise StorageError(f"{place}: is a link; the folder holds its files itself")
+                if missing_ok and not place.exists():
+                    return
+                if place == path and not stat.S_ISREG(place.stat().st_mode):
+                    raise StorageError(f"{place}: is not a regular file")
 
 
 def _from_the_top(name: str) -> list[str]:

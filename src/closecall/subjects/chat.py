@@ -8,9 +8,13 @@ from pathlib import Path
 
 from closecall.chat.base import ChatFailure, ChatModel, ChatReply, ChatRequest
 from closecall.errors import DataError, UsageError
+from closecall.plain import read_plain
 from closecall.records import JSON, Case, Unmeasured, is_whole_text
 from closecall.subjects.base import Answer, SubjectIdentity, no_answer
 from closecall.subjects.conversation import messages_of
+
+MOST_PROMPT = 1 << 20
+"""Bytes of a file with a system prompt."""
 
 _LENGTH = "length"
 _HOTTEST = 2.0
@@ -153,11 +157,13 @@ def read_system_prompt(path: Path) -> str:
         It cannot be read, is not UTF-8, or is blank.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig").strip()
+        text = read_plain(path, MOST_PROMPT).decode("utf-8-sig").strip()
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: is not UTF-8 (byte {error.start})") from error
+    except ValueError as error:  # a NUL in the name
+        raise DataError(f"{path}: cannot be read ({error})") from error
     if not text:
         raise DataError(f"{path}: is blank; a system prompt says something")
     return text

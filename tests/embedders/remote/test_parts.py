@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import threading
 from itertools import pairwise
 
@@ -242,3 +243,36 @@ def test_offline_is_off(value):
 def test_offline_is_one_of_both():
     with pytest.raises(ConfigurationError, match="CLOSECALL_OFFLINE must be on or off"):
         offline({"CLOSECALL_OFFLINE": "maybe"})
+
+
+@given(TEXT)
+def test_a_text_has_a_token_at_least_for_every_word_with_a_letter_or_digit(text):
+    assert least_tokens(text) == len(re.findall(r"\S*\w\S*", text))
+
+
+@pytest.mark.parametrize("sign", ["-", ".", "— "])
+def test_a_megabyte_of_signs_is_counted_in_a_moment(sign, no_hang):
+    assert least_tokens(sign * 1_000_000) == 0
+    assert least_tokens(sign * 1_000_000 + "a") == 1
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from([
+            "retry-after", "retry-after-ms", "x-ratelimit-reset-tokens", "x-ratelimit-remaining-tokens",
+        ]),
+        st.text(max_size=60) | st.sampled_from([
+            "0", "-1", "nan", "1e400", "Fri, 31 Dec 9999 23:59:59 -2400", "Mon, 0 Jan 0000", "1h1m1s",
+            "Sun, 06 Nov 1994 08:49:37 +9999999999999999", "(" * 50, "9" * 5000, "1 Jan 1 00:00:00 +9999",
+        ]),
+    )
+)  # fmt: skip
+def test_whatever_a_server_says_of_waiting_is_seconds_or_nothing(headers):
+    found = asked_wait(headers, 1000.0)
+    assert found is None or found >= 0
+
+
+def test_a_span_without_end_is_read_in_a_moment(no_hang):
+    headers = {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1" * 90_000}
+    assert asked_wait(headers, 0.0) is None

@@ -98,7 +98,7 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does(tiny, kind):
 def test_a_text_that_does_not_fit_alone_is_named_and_the_others_can_be_had(tiny):
     embedder, _ = on_a_small_device(tiny, 12, errors()["cuda"])
     texts = ["red cat", "red cat dog bird sat ran blue green red cat dog", "dog"]
-    with pytest.raises(EmbeddingError, match="memory for 13 tokens") as refused:
+    with pytest.raises(EmbeddingError, match="memory for a window of it") as refused:
         embedder.embed(texts)
     assert refused.value.indices == (1,)
     assert embedder.embed([texts[0], texts[2]]).shape == (2, 24)
@@ -113,6 +113,18 @@ def test_a_run_keeps_the_texts_that_fit(tiny):
     long = TextKey("red cat dog bird sat ran blue green red cat dog")
     found = CachedEmbedder(embedder).fetch([TextKey("red cat"), long])
     assert "memory" in found[long].reason
+    assert found[TextKey("red cat")].vector.shape == (24,)
+
+
+@pytest.mark.torch
+def test_texts_of_many_lengths_that_do_not_fit_cost_no_other_text_its_vector(tiny):
+    from closecall.embedders.base import TextKey
+    from closecall.embedders.cached import CachedEmbedder
+
+    embedder, _ = on_a_small_device(tiny, 12, errors()["cuda"])
+    long = [TextKey("red cat " * count) for count in range(6, 24)]
+    found = CachedEmbedder(embedder).fetch([*long, TextKey("red cat")])
+    assert all("memory" in found[key].reason for key in long)
     assert found[TextKey("red cat")].vector.shape == (24,)
 
 

@@ -159,7 +159,7 @@ def test_json_that_is_none(tiny, name, text):
 
 def test_json_that_is_far_too_large(tiny):
     (tiny / "config.json").write_text('{"a": "' + "x" * 8_000_001 + '"}', encoding="utf-8")
-    with pytest.raises(ModelError, match="larger than"):
+    with pytest.raises(ModelError, match="too large"):
         read_st_layout(tiny, "m")
 
 

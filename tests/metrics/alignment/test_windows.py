@@ -90,3 +90,9 @@ def test_each_sentence_against_its_nearest():
 def test_missing_texts_are_not_measured(metric):
     for fields in ({"response": ""}, {"response": None}, {"response": "a"}):
         assert isinstance(value(metric, fields["response"]), Unmeasured)
+
+
+@pytest.mark.parametrize("space", [" ", "\t", "\u3000"])
+def test_a_page_of_white_space_is_cut_in_a_moment(space, no_hang):
+    text = f"one{space * 100_000}two{space * 100_000}and three{space * 100_000}- four"
+    assert [text[start:end] for start, end in clauses(text)][-2:] == ["and three", "four"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from closecall.metrics.guards import GUARDS
+from closecall.metrics.guards import GUARDS, number_words
 
 LONG = os.environ.get("CLOSECALL_LONG") == "1"
 SIZE = 1_000_000 if LONG else 10_000
@@ -119,3 +119,16 @@ def test_composed_and_decomposed_letters_are_one():
     composed, decomposed = "Es war José Núñez.", "Es war Jose\u0301 Nu\u0301n\u0303ez."
     assert GUARDS["names"].check(composed, decomposed).state == "agree"
     assert GUARDS["names"].check(decomposed, composed).state == "agree"
+
+
+def test_the_words_of_all_texts_are_not_remembered():
+    read = GUARDS["numbers"]
+    for at in range(5000):
+        text = f"5 parcel{at} und zwei{at} Kisten"
+        read.check(text, text, "")
+    most = number_words._scale.cache_info().maxsize
+    for kept in (number_words._scale, number_words._compound):
+        assert kept.cache_info().currsize <= most
+    before = number_words._scale.cache_info().currsize
+    assert number_words.scale_of("w" * 1_000_000, "de") is None
+    assert number_words._scale.cache_info().currsize == before

@@ -187,3 +187,15 @@ def test_whatever_the_thoughts_hold_the_score_is_the_score(thoughts, reason, num
 @pytest.mark.parametrize("nested", ['{"a":' * 30_000, "[" * 90_000, "{" * 90_000, "<S0>" * 20_000])
 def test_deep_or_repeated_text_is_only_unreadable(nested):
     why(nested)
+
+
+@pytest.mark.parametrize("space", [" ", "\n", "\u3000"])
+def test_a_reply_of_white_space_does_not_hang(space, no_hang):
+    found = read_reply(f"Hm.{space * (MAX_REPLY - 50)}</think>4", ["score"], FIVE)
+    assert found == Reading({"score": 4.0}, "", "Hm.")
+
+
+def test_the_tag_of_thoughts_is_no_thought():
+    found = read_reply("\n <THINK>Well.</think>\n3", ["score"], FIVE)
+    assert found == Reading({"score": 3.0}, "", "Well.")
+    assert why("  <thinking>Well, 3") == "it holds thoughts and no answer"

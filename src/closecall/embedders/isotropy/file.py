@@ -25,6 +25,7 @@ from closecall.embedders.isotropy.transform import Transform, packed, unpacked
 from closecall.embedders.registry import ISOTROPIC
 from closecall.errors import ModelError, UsageError
 from closecall.instrument import Instrument, canonical_json
+from closecall.plain import read_plain
 from closecall.records import is_whole_text
 
 SCHEMA = "closecall-isotropy/1"
@@ -182,9 +183,7 @@ def load_isotropy(path: str | os.PathLike[str]) -> tuple[IsotropyFile, Transform
     """
     place = Path(path)
     try:
-        if place.stat().st_size > MAX_BYTES:
-            raise ModelError(f"{place}: more than {MAX_BYTES:,} bytes, too large")
-        data = place.read_bytes()
+        data = read_plain(place, MAX_BYTES)
     except (OSError, ValueError) as error:  # the latter of a NUL in the name
         raise ModelError(f"{place}: {getattr(error, 'strerror', None) or error}") from error
     document, flaws = decode_row(data)

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 from urllib.parse import quote, urlsplit
 
 from closecall._version import __version__
+from closecall.embedders.remote.bounding import Bounds, PastBoundsError, bound
 from closecall.embedders.remote.problems import Kind, Problem, problem_of
 from closecall.embedders.remote.redaction import redact
 from closecall.embedders.remote.retry import Patience
@@ -71,6 +72,7 @@ class Connection:
         self._wall = wall
         self._lock = threading.Lock()
         self._made: Any = None
+        self._bounds = Bounds()
 
     def post(
         self, texts: Sequence[str], encoding: str, left_s: float, stopped: Callable[[], bool]
@@ -135,10 +137,13 @@ class Connection:
             )
         client = self._client()
         problem: Problem
+        self._bounds.begin(limit, left_s)
         try:
             return self._read(client, ask, limit, left_s, stopped)
         except Exception as error:  # noqa: BLE001 - whatever it is, it may hold the key
-            problem = problem_of(error, self.settings, self._wall())
+            problem = self._problem(error)
+        finally:
+            self._bounds.end()
         # Outside the handler, so that what is raised later has no context that leads to it.
         return problem
 
@@ -152,6 +157,12 @@ class Connection:
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
             self.close()
+
+    def _problem(self, error: Exception) -> Problem:
+        try:
+            return problem_of(error, self.settings, self._wall())
+        except Exception as odd:  # noqa: BLE001 - as above; a server may say anything
+            return Problem(Kind.OVER, f"its reply cannot be understood ({type(odd).__name__})")
 
     def _client(self) -> Any:
         with self._lock:
@@ -170,8 +181,12 @@ class Connection:
             mounts={f"all://{_bracketed(urlsplit(settings.endpoint).hostname or '')}": None}
             if settings.loopback
             else None,
-            event_hooks={"request": [_only_ours(settings)], "response": [_unheard(settings)]},
+            event_hooks={
+                "request": [_only_ours(settings)],
+                "response": [_as_it_is, _unheard(settings)],
+            },
         )
+        bound(http, self._bounds)
         given: dict[str, Any] = {
             "api_key": settings.key.reveal(),
             "organization": settings.organization,
@@ -228,6 +243,7 @@ def _only_ours(settings: Settings) -> Callable[[Any], None]:
             if name.lower() not in _KEPT:
                 del headers[name]
         headers["user-agent"] = f"closecall/{__version__}"
+        headers["accept-encoding"] = "identity"
         if settings.provider.azure:
             headers["api-key"] = settings.key.reveal()
         else:
@@ -238,6 +254,15 @@ def _only_ours(settings: Settings) -> Callable[[Any], None]:
             headers["openai-project"] = settings.project
 
     return prepare
+
+
+def _as_it_is(response: Any) -> None:
+    """Refuse a reply in an encoding: a few bytes of it may unpack to any number."""
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding not in {"", "identity"}:
+        raise PastBoundsError(
+            f"its reply came as {encoding[:20]}, which was not asked for", late=False
+        )
 
 
 def _unheard(settings: Settings) -> Callable[[Any], None]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
+from closecall.embedders.remote.bounding import PastBoundsError
 from closecall.embedders.remote.redaction import redact
 from closecall.embedders.remote.retry import asked_wait
 from closecall.embedders.remote.settings import EMBEDDINGS, Settings
@@ -79,6 +80,9 @@ def problem_of(error: Exception, settings: Settings, wall: float) -> Problem:
         )
         return found._replace(status=error.status_code, param=said.param, code=said.code)
     chain = _chain(error)
+    past = next((one for one in chain if isinstance(one, PastBoundsError)), None)
+    if past is not None:
+        return Problem(Kind.OVER, cleaned(str(past), settings), late=past.late)
     if any(isinstance(one, ssl.SSLCertVerificationError) for one in chain):
         return Problem(
             Kind.SETTING,

@@ -17,6 +17,8 @@ from typing import NamedTuple
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _RATES = ("requests", "tokens")
+_MOST_SPELT = 64
+"""Characters of a span; a server may send any number."""
 
 
 class Patience(NamedTuple):
@@ -86,6 +88,8 @@ def _seconds(text: str) -> float | None:
 def _span(text: str) -> float | None:
     """Return the seconds in a span such as ``6m0s`` or ``20ms``; a bare number is seconds."""
     text = text.strip()
+    if len(text) > _MOST_SPELT:
+        return None
     if _SPAN.sub("", text):
         return _seconds(text)
     parts = _SPAN.findall(text)

@@ -323,6 +323,7 @@ def _number(environ: Mapping[str, str], name: str) -> int | None:
     text = _value(environ, name)
     if not text:
         return None
-    if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:10]) <= _MOST:
+    digits = text.isascii() and text.isdigit() and len(text) <= len(str(_MOST))
+    if not digits or not 1 <= int(text) <= _MOST:
         raise ConfigurationError(f"{name} must be a whole number from 1 to {_MOST}")
     return int(text)

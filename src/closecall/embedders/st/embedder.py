@@ -353,8 +353,9 @@ class StEmbedder(Awaitable):
         for at in failed:
             owner, _ = part.windows[filled[at]]
             faults[part.start + owner] = (
-                f"{loaded.device} has not the memory for {len(rows[filled[at]])} tokens at once; "
-                "a smaller max_tokens reads such texts in more windows"
+                # The same words for every text: those of one reason are refused together.
+                f"{loaded.device} has not the memory for a window of it; a smaller max_tokens "
+                "reads such texts in more windows"
             )
         return _Begun(part, found, faults, self._flight.begun)
 

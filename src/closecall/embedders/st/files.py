@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from closecall.errors import ModelError
+from closecall.plain import read_plain
 
 MOST_BYTES = 8_000_000
 """Configurations are a few thousand bytes; a larger one is not read."""
@@ -21,14 +22,10 @@ def read_json(path: Path) -> Any:
         If it is missing, too large or not JSON.
     """
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise ModelError(f"{path}: larger than {MOST_BYTES} bytes, so no configuration")
-        return json.loads(path.read_text(encoding="utf-8-sig"))
+        return json.loads(read_plain(path, MOST_BYTES).decode("utf-8-sig"))
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file") from None
     except (OSError, ValueError, RecursionError) as error:
-        if isinstance(error, ModelError):
-            raise
         raise ModelError(f"{path}: cannot be read as JSON: {error}") from error
 
 

@@ -186,11 +186,18 @@ def _kind(name: str, path: Path) -> str:
 
 def _inside(folder: Path, relative: str) -> Path:
     parts = PurePosixPath(relative.replace("\\", "/"))
-    root = folder.resolve()
-    target = (root / parts).resolve()
+    try:
+        root = folder.resolve()
+        target = (root / parts).resolve()
+        target.is_dir()
+    # A ring of links, a name too long, a NUL, half a character.
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ModelError(
+            f"{folder / 'modules.json'}: path {relative!r:.80} cannot be one: {error!s:.80}"
+        ) from error
     if parts.is_absolute() or ".." in parts.parts or not target.is_relative_to(root):
         raise ModelError(
-            f"{folder / 'modules.json'}: path {relative!r} leads out of the model's folder"
+            f"{folder / 'modules.json'}: path {relative!r:.80} leads out of the model's folder"
         )
     return folder / parts
 

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from closecall.embedders.base import Vectors
 from closecall.embedders.onnx_runtime import Ids
-from closecall.errors import ConfigurationError, ModelError
+from closecall.errors import ModelError
 from closecall.models.safetensors_file import TensorFile
 from closecall.models.static_files import TABLES, StaticFolder
+from closecall.models.tokenizer_files import read_tokenizer
 
 Floats = NDArray[np.float64]
 
@@ -147,21 +148,8 @@ def make_table(folder: StaticFolder, tensors: TensorFile, tokenizer: bytes) -> S
 def _tokenizer(folder: StaticFolder, data: bytes) -> Any:
     # As for compiled models: texts are tokenised on the embedder's own threads.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    try:
-        import tokenizers
-    except ImportError as error:
-        raise ConfigurationError(
-            f"tokenizers cannot be imported: {error}. "
-            "Install it again: pip install --force-reinstall tokenizers"
-        ) from error
-    try:
-        made = tokenizers.Tokenizer.from_buffer(data)
-    except Exception as error:  # the library raises bare Exception
-        raise ModelError(f"{folder.tokenizer}: not a tokenizer: {error}") from error
     # Published files often cut and pad; a static model reads a text of any length.
-    made.no_truncation()
-    made.no_padding()
-    return made
+    return read_tokenizer(folder.tokenizer, data)
 
 
 def _floats(folder: StaticFolder, tensors: TensorFile, name: str) -> Vectors:

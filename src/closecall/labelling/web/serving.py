@@ -24,7 +24,11 @@ MOST_BODY = 65_536
 """Bytes of a request's body: a note and what is around it."""
 
 MOST_AT_ONCE = 32
-"""Requests answered side by side; more are turned away."""
+"""Requests answered side by side. For one more, the one that has kept the server waiting longest
+without showing the cookie is cut off; where there is none, the new one is."""
+
+ROOM = 1.0
+"""Seconds to wait for the place of whoever is cut off."""
 
 SILENCE = 10.0
 """Seconds a client may keep the server waiting for its next bytes."""
@@ -54,6 +58,9 @@ USED = (
     "opened; or end closecall label with Ctrl-C and start it again: every label is kept."
 )
 
+ONCE = ("Host", "Origin", "Content-Length", "Content-Type", "X-Closecall-Form")
+"""Headers of which a second one would let two readers take a request for different ones."""
+
 _encode = msgspec.json.Encoder().encode
 _presses = msgspec.json.Decoder(Press)
 
@@ -70,6 +77,8 @@ class Server(ThreadingHTTPServer):
         self.desk = desk
         self.gate = Gate(self.server_address[1])
         self._places = threading.BoundedSemaphore(MOST_AT_ONCE)
+        self._lock = threading.Lock()
+        self._strangers: dict[socket, None] = {}  # the longest here first
 
     def server_bind(self) -> None:
         """Bind without asking for the machine's name, which may ask the network."""
@@ -78,10 +87,36 @@ class Server(ThreadingHTTPServer):
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer in a thread of its own, while there are places."""
-        if not self._places.acquire(blocking=False):
+        if not self._places.acquire(blocking=False) and not self._make_room():
             self.shutdown_request(request)
             return
-        super().process_request(request, client_address)
+        with self._lock:
+            self._strangers[request] = None
+        try:
+            super().process_request(request, client_address)
+        except RuntimeError:  # no thread can be started
+            self._leave(request)
+            self.shutdown_request(request)
+
+    def known(self, request: socket) -> None:
+        """Note that a connection is the browser's own, and not to be cut off for another."""
+        with self._lock:
+            self._strangers.pop(request, None)
+
+    def _make_room(self) -> bool:
+        """Cut off the stranger who is here longest; return whether there is a place now."""
+        with self._lock:
+            longest = next(iter(self._strangers), None)
+            if longest is not None:
+                del self._strangers[longest]
+        if longest is None:
+            return False
+        _cut(longest)
+        return self._places.acquire(timeout=ROOM)
+
+    def _leave(self, request: socket) -> None:
+        self.known(request)
+        self._places.release()
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer, and cut off whoever takes too long over it."""
@@ -92,7 +127,7 @@ class Server(ThreadingHTTPServer):
             super().process_request_thread(request, client_address)
         finally:
             timer.cancel()
-            self._places.release()
+            self._leave(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of clients that leave in the middle; anything else is worth a line."""
@@ -108,18 +143,34 @@ class Handler(BaseHTTPRequestHandler):
     timeout: ClassVar[float] = SILENCE
     server_version = "closecall"
     sys_version = ""
+    default_request_version = "HTTP/1.0"  # of 0.9, replies have no headers
+
+    def parse_request(self) -> bool:
+        """Read the head; refuse what two readers would not read alike."""
+        if not super().parse_request():
+            return False
+        twice = any(len(self.headers.get_all(name, ())) > 1 for name in ONCE)
+        if twice or self.headers.defects or self.request_version == "HTTP/0.9":
+            self.send_error(400)
+            return False
+        return True
 
     def do_GET(self) -> None:
         """Answer the link, the page, its two assets and its state."""
         gate = self.server.gate
-        where = urlsplit(self.path)
+        try:
+            where = urlsplit(self.path)
+            token = parse_qs(where.query, max_num_fields=5).get("token", [""])[0]
+        except ValueError:
+            self._refuse(400, "That is no address of this server.")
+            return
         if not gate.right_host(self.headers):
             self._refuse(421, "This server answers only to the address that was printed.")
         elif where.path == "/":
-            self._enter(parse_qs(where.query, max_num_fields=5).get("token", [""])[0])
+            self._enter(token)
         elif not where.path.startswith(gate.base):
             self._refuse(404, "There is nothing here.")
-        elif not gate.knows(self.headers):
+        elif not self._known():
             self._refuse(403, USED)
         elif (name := where.path.removeprefix(gate.base)) == "state":
             self._answer(200, {**self.server.desk.look(), "form": gate.form})
@@ -134,7 +185,7 @@ class Handler(BaseHTTPRequestHandler):
         gate = self.server.gate
         if not gate.right_host(self.headers):
             self._refuse(421, "This server answers only to the address that was printed.")
-        elif not gate.knows(self.headers) or not gate.may_change(self.headers):
+        elif not self._known() or not gate.may_change(self.headers):
             self._refuse(403, "Only the page itself may do that.")
         elif self.path == f"{gate.base}press":
             self._press()
@@ -143,6 +194,12 @@ class Handler(BaseHTTPRequestHandler):
             threading.Thread(target=self.server.shutdown, daemon=True).start()
         else:
             self._refuse(404, "There is nothing here.")
+
+    def _known(self) -> bool:
+        known = self.server.gate.knows(self.headers)
+        if known:
+            self.server.known(self.connection)
+        return known
 
     def _enter(self, token: str) -> None:
         cookie = self.server.gate.enter(token)
@@ -163,6 +220,9 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse(413, f"A request has at most {MOST_BODY} bytes.")
             return
         body = self.rfile.read(int(length))
+        if len(body) < int(length):
+            self._refuse(400, "That request is shorter than it says.")
+            return
         try:
             press = _presses.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -196,6 +256,7 @@ class Handler(BaseHTTPRequestHandler):
         """Answer what cannot be read as a request without repeating any of it."""
         del message, explain
         self.close_connection = True
+        self.request_version = self.default_request_version
         self._refuse(code, "That request is not one this server answers.")
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - its name there

@@ -10,7 +10,9 @@ _END = re.compile(
     r"(?<=[.!?…])[\"'\u201d\u2019)\]]*\s+(?=[^\W_a-z]|[\"'\u201c\u2018(\[])|[\u3002\uff01\uff1f]+|\n{1,}"
 )
 _CLAUSE = re.compile(
-    r"[,;:]\s+|\s+[-\u2013\u2014]\s+|\s+(?=(?:and|or|but|because|which|that|who|where|while|although|so)\b)",
+    # White space is tried from its first sign only: from each of many, it would take for ever.
+    r"[,;:]\s+|(?<!\s)\s+(?:[-\u2013\u2014]\s+"
+    r"|(?=(?:and|or|but|because|which|that|who|where|while|although|so)\b))",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\S+")

@@ -8,6 +8,7 @@ Surnames, acronyms (*NFL*), adjectives of countries and one letter of difference
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -93,10 +94,10 @@ def _spans(found: Iterable[Name]) -> list[Span]:
 def compare(reference: str, response: str, question: str | None = None) -> Compared:
     """Look for each name of a reference in a response; linear in the length of the texts."""
     language = language_of(reference, response, question)
-    ours = _Text(reference, language)
+    ours = _read(reference, language)
     if not ours.names:
         return Compared()
-    theirs, asked = _Text(response, language), _Text(question or "", language)
+    theirs, asked = _read(response, language), _read(question or "", language)
     matched = tuple(name for name in ours.names if theirs.has(name))
     missing = [name for name in ours.names if not (theirs.has(name) or asked.has(name))]
     rivals = [name for name in theirs.names if not (ours.has(name) or asked.has(name))]
@@ -112,28 +113,53 @@ class _Text:
     """A text's words and names, for finding a name that may be written in another way."""
 
     def __init__(self, text: str, language: Language | None) -> None:
+        self.text = text
         self.found = words(text)
         self.names = names(self.found, language)
+
+    # What nearly no comparison asks for is made when one does.
+
+    @cached_property
+    def words(self) -> set[str]:
+        """Each word, by itself and joined with the next, in all of its forms."""
         folds = [word.fold.removesuffix("'s") for word in self.found]
         pairs = list(pairwise(folds))
-        self.words = {*folds, *map(canonical, folds), *(a + b for a, b in pairs)}
-        for first, second in pairs:
-            both = f"{first} {second}"
-            if canonical(both) != both:
-                self.words.add(canonical(both))
-        self.initials = {
-            "".join(part[0] for part in name.parts) for name in self.names if len(name.parts) > 1
-        }
+        both = [canonical(name) for a, b in pairs if canonical(name := f"{a} {b}") != name]
+        return {*folds, *map(canonical, folds), *(a + b for a, b in pairs), *both}
+
+    @cached_property
+    def initials(self) -> set[str]:
+        """The first letters of each name of several words."""
+        return {"".join(part[0] for part in n.parts) for n in self.names if len(n.parts) > 1}
+
+    @cached_property
+    def _long(self) -> list[str]:
         capitals = {word.fold for word in self.found if word.capital}
-        long = [word for word in capitals or self.words if _FUZZY <= len(word) <= _LONGEST]
-        self.near = {form for word in long for form in _shortened(word)}
-        self.heads = {word[:_HEAD] for word in long if len(word) >= _HEAD}
-        self.firsts: dict[str, set[str]] = {}
+        return [word for word in capitals or self.words if _FUZZY <= len(word) <= _LONGEST]
+
+    @cached_property
+    def near(self) -> set[str]:
+        """The longer words, and each with a letter left out."""
+        return {form for word in self._long for form in _shortened(word)}
+
+    @cached_property
+    def heads(self) -> set[str]:
+        """The first letters of the longer words."""
+        return {word[:_HEAD] for word in self._long if len(word) >= _HEAD}
+
+    @cached_property
+    def firsts(self) -> dict[str, set[str]]:
+        """The first words of the names that end in each last one."""
+        found: dict[str, set[str]] = {}
         for name in self.names:
             if len(name.parts) > 1:
-                self.firsts.setdefault(name.parts[-1], set()).add(name.parts[0])
-        self.text = text
-        self.letters: str | None = None
+                found.setdefault(name.parts[-1], set()).add(name.parts[0])
+        return found
+
+    @cached_property
+    def letters(self) -> str:
+        """The text without what stands between its letters."""
+        return "".join(filter(str.isalnum, fold(self.text)))
 
     def has(self, name: Name) -> bool:
         """Return whether a name stands here, in one way of writing it or another."""
@@ -170,9 +196,13 @@ class _Text:
         whole = "".join(parts)
         if len(whole) < _RUN_TOGETHER or len(self.text) > _SHORT_TEXT:
             return False
-        if self.letters is None:
-            self.letters = "".join(filter(str.isalnum, fold(self.text)))
         return whole in self.letters
+
+
+@lru_cache(maxsize=8)
+def _read(text: str, language: Language | None) -> _Text:
+    """Read a text once: its question and its references come again with the next answer."""
+    return _Text(text, language)
 
 
 def _shortened(word: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from closecall.metrics.guards.base import Span
@@ -12,7 +13,7 @@ from closecall.metrics.guards.quantities import Quantity, Value
 from closecall.metrics.guards.quantity_reader import CJK_DIGITS, quantities
 from closecall.metrics.guards.questions import asks_who_or_where
 from closecall.metrics.guards.same import Index, same
-from closecall.metrics.guards.words import Word, is_content, language_of, stem, words
+from closecall.metrics.guards.words import Language, Word, is_content, language_of, stem, words
 
 _NONE = re.compile(
     r"\b(?:no|none|zero|nil|nobody|nothing|never|without|kein\w*|niemand|null|aucune?|rien"
@@ -51,13 +52,13 @@ class Compared(NamedTuple):
 def compare(reference: str, response: str, question: str | None = None) -> Compared:
     """Look for each number of a reference in a response; time n log n in the texts' length."""
     language = language_of(reference, question, response)
-    read = quantities(reference, language)
+    read = _quantities(reference, language)
     # A Chinese numeral may be part of a word: it can meet a number, not ask for one.
     ours = [q for q in read if not (q.soft and reference[q.start] in CJK_DIGITS)]
     if not ours:
         return Compared()
-    theirs = quantities(response, language_of(response, question, reference))
-    asked = quantities(question, language_of(question, reference)) if question else []
+    theirs = _quantities(response, language_of(response, question, reference))
+    asked = _quantities(question, language_of(question, reference)) if question else ()
     found = _Comparison(ours, theirs, asked, response).result()
     if asks_who_or_where(question):
         found = found._replace(missing=())
@@ -68,6 +69,12 @@ def compare(reference: str, response: str, question: str | None = None) -> Compa
         missing=tuple(q for q in found.missing if not asides.holds(q)),
         contradicted=tuple(pair for pair in found.contradicted if not asides.holds(pair[0])),
     )
+
+
+@lru_cache(maxsize=8)
+def _quantities(text: str, language: Language | None) -> tuple[Quantity, ...]:
+    """Read a text once: its question and its references come again with the next answer."""
+    return tuple(quantities(text, language))
 
 
 class _Asides:

@@ -8,7 +8,7 @@ years said in pairs (*nineteen eighty-four*).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from closecall.metrics.guards.words import Language, fold, listed
@@ -66,6 +66,9 @@ _AND: dict[Language, frozenset[str]] = {
 _SMALL = 20
 _HUNDRED = 100
 _THOUSAND = 1000
+_LETTERS = 60
+"""Of a word that may be a number; the longest in German has 47."""
+_REMEMBERED = 4096
 _LONGEST = 12
 """Words of the longest number read: *nine hundred and ninety-nine thousand ...* cut there."""
 
@@ -166,12 +169,16 @@ def _spanish() -> dict[str, _Entry]:
     return table
 
 
-@cache
 def scale_of(word: str, language: Language | None) -> int | None:
     """Return what a word multiplies by after digits: *5 million*, *3 Mrd.*, *2 mil*.
 
     ``word`` is folded. *Billion* is 10**9 in English and 10**12 in German and French.
     """
+    return _scale(word, language) if len(word) <= _LETTERS else None
+
+
+@lru_cache(maxsize=_REMEMBERED)  # the words of all texts there are would fill the memory
+def _scale(word: str, language: Language | None) -> int | None:
     short = {"mio": 6, "mln": 6, "mrd": 9, "mld": 9, "bn": 9, "tn": 12, "trn": 12, "mn": 6}
     if word in short:
         return int(10 ** short[word])
@@ -284,7 +291,9 @@ def _read(folds: Sequence[str], at: int, language: Language) -> Spelled | None:
         if at + step >= len(folds):
             break
         word = folds[at + step]
-        entry = table.get(word) or (_compound(word) if language == "de" else None)
+        entry = table.get(word)
+        if entry is None and language == "de" and len(word) <= _LETTERS:
+            entry = _compound(word)
         if entry is None:
             # "and" joins only what comes after a number: two hundred and five.
             if word in _AND[language] and used == step and _may_join(found.last, language):
@@ -323,11 +332,11 @@ def _year_in_pairs(folds: Sequence[str], at: int, table: dict[str, _Entry]) -> S
     return Spelled(first.value * 100 + second.value, 2)
 
 
-@cache
+@lru_cache(maxsize=_REMEMBERED)
 def _compound(word: str) -> _Entry | None:
     """Read a German number of thousands in one word: zweitausenddreihundert."""
     head, found, tail = word.partition("tausend")
-    if not found or len(word) > 60:  # noqa: PLR2004 - the longest has 47 letters
+    if not found:
         return None
     table = _table("de")
     first = _Entry(1, "whole") if head in ("", "ein") else table.get(head)

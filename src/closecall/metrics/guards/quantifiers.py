@@ -9,7 +9,7 @@ that stands in one of two otherwise equal clauses counts. English, German, Frenc
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from closecall.metrics.guards.base import GuardFinding, Span, kept, quoted
@@ -182,6 +182,12 @@ def _bounds() -> dict[tuple[str, ...], str]:
     }
 
 
+@cache
+def _bound_starts() -> frozenset[str]:
+    return frozenset(phrase[0] for phrase in _bounds())
+
+
+@lru_cache(maxsize=8)
 def _read(text: str, language: Language) -> _Reading:
     found: list[Quantifier] = []
     clauses: list[frozenset[str]] = []
@@ -238,6 +244,8 @@ def _after_not(kind: str, before: str, language: Language) -> str:
 
 
 def _bound_at(part: Sequence[Word], at: int) -> tuple[int, str]:
+    if part[at].fold not in _bound_starts():
+        return 1, ""
     for length in range(_LONGEST, 0, -1):
         phrase = tuple(word.fold for word in part[at : at + length])
         kind = _bounds().get(phrase)

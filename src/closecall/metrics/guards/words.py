@@ -237,7 +237,11 @@ _NEGATED_VERB = re.compile(r"\w+n't$")
 
 def is_content(word: Word) -> bool:
     """Return whether a word carries matter: no function word, no contraction of one."""
-    folded = word.fold
+    return _carries(word.fold)
+
+
+@lru_cache(maxsize=1 << 14)
+def _carries(folded: str) -> bool:
     return (
         folded not in STOP
         and folded.partition("'")[0] not in STOP

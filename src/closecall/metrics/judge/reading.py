@@ -24,7 +24,7 @@ MAX_REASON = 1000
 MAX_QUOTE = 300
 
 _THOUGHT_ENDS = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-_THOUGHT_BEGINS = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
+_THOUGHT_BEGINS = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 _THOUGHTS, _REASON = (
     (re.compile(f"<S{n}>", re.IGNORECASE), re.compile(f"</S{n}>", re.IGNORECASE)) for n in (0, 1)
 )
@@ -85,7 +85,7 @@ def _apart(text: str) -> tuple[str, str]:
     ends = list(_THOUGHT_ENDS.finditer(text))
     if ends:
         return _THOUGHT_BEGINS.sub("", text[: ends[-1].start()], count=1), text[ends[-1].end() :]
-    return (text, "") if _THOUGHT_BEGINS.match(text) else ("", text)
+    return (text, "") if _THOUGHT_BEGINS.match(text.lstrip()) else ("", text)
 
 
 def _found(text: str, names: Sequence[str], scale: Scale) -> Reading | Unreadable:

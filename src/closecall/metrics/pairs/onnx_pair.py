@@ -13,6 +13,7 @@ from closecall.metrics.pairs.runtime import Outputs, checked_outputs, not_import
 from closecall.metrics.pairs.tokenising import Ids
 from closecall.models.external import has_external_data
 from closecall.models.hashing import read_file, require
+from closecall.models.onnx_functions import require_bounded
 from closecall.models.pair_folder import PairFolder
 
 _PROVIDER = "CPUExecutionProvider"
@@ -111,6 +112,7 @@ class OnnxPair:
 
     def _require_self_contained(self, data: bytes) -> None:
         try:
+            require_bounded(data)
             external = has_external_data(data)
         except ValueError as error:
             raise ModelError(f"{self._where}: not an ONNX file: {error}") from error

@@ -14,6 +14,7 @@ from closecall.errors import ConfigurationError, MissingExtraError, ModelError
 from closecall.metrics.pairs.tokenising import Ids, PairTokenizer
 from closecall.models.hashing import read_file, require
 from closecall.models.pair_folder import ONNX, TORCH, PairFolder
+from closecall.models.tokenizer_files import read_tokenizer
 
 Outputs = NDArray[np.float64]
 
@@ -111,21 +112,11 @@ def checked_outputs(outputs: Any, rows: int, labels: Sequence[str], where: str) 
 
 
 def _tokenizer(folder: PairFolder) -> Any:
-    try:
-        import tokenizers
-    except ImportError as error:
-        raise not_importable("tokenizers", error) from error
-
     path = folder.tokenizer
     data = read_file(path)
     require(path, data, folder.file(path))
-    try:
-        tokenizer = tokenizers.Tokenizer.from_buffer(data)
-    except Exception as error:  # the library raises bare Exception
-        raise ModelError(f"{path}: not a tokenizer: {error}") from error
     # Published files often cut and pad; a text that is cut would be scored in silence.
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
+    tokenizer = read_tokenizer(path, data)
     # An answer that spells out "[SEP]" would otherwise end where it says it does.
     tokenizer.encode_special_tokens = True
     return tokenizer

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from closecall.embedders.windows import spans
-from closecall.errors import ModelError
+from closecall.errors import EmbeddingError, ModelError
 from closecall.instrument import canonical_text
+from closecall.models.tokenizer_files import tokenizing
 from closecall.records import Tokens, is_whole_text
 
 Ids = NDArray[np.int32]
@@ -131,10 +132,11 @@ class PairTokenizer:
         if not is_whole_text(before + whole):
             raise ValueError("holds half of a surrogate pair, which is not a character")
         try:
-            found = self._tokenizer.encode(before + whole, add_special_tokens=False)
-        except Exception as error:  # the library raises bare Exception
-            raise ValueError(f"cannot be read by the tokenizer: {error}") from error
-        ids = np.array(found.ids, dtype=np.int32)
+            with tokenizing("cannot be read by the tokenizer", EmbeddingError):
+                found = self._tokenizer.encode(before + whole, add_special_tokens=False)
+                ids = np.array(found.ids, dtype=np.int32)
+        except EmbeddingError as error:
+            raise ValueError(str(error)) from error
         # A token that is in both, which some tokenizers make of the space, is the text's.
         lead = sum(end <= len(before) for _, end in found.offsets) if before else 0
         unknown = ids == self._unknown
@@ -196,8 +198,9 @@ class PairTokenizer:
             raise ModelError(
                 f"{self._where}: frames a pair in an order that is not first text, second text"
             )
-        ids = np.array(sample.ids, dtype=np.int32)
-        types = np.array(sample.type_ids, dtype=np.int32)
+        with tokenizing(f"{self._where}: numbers tokens beyond all bounds", ModelError):
+            ids = np.array(sample.ids, dtype=np.int32)
+            types = np.array(sample.type_ids, dtype=np.int32)
         places = [np.flatnonzero([s == n for s in sample.sequence_ids]) for n in (0, 1)]
         (a, b), (c, d) = ((int(p[0]), int(p[-1]) + 1) for p in places)
         frame = Frame(
@@ -220,14 +223,13 @@ class PairTokenizer:
         return frame
 
     def _bare(self, text: str) -> Text:
-        found = self._tokenizer.encode(text, add_special_tokens=False)
-        return Text(np.array(found.ids, dtype=np.int32))
+        with tokenizing(f"{self._where}: cannot read a pair of letters", ModelError):
+            found = self._tokenizer.encode(text, add_special_tokens=False)
+            return Text(np.array(found.ids, dtype=np.int32))
 
     def _encoded(self, first: str, second: str) -> Any:
-        try:
+        with tokenizing(f"{self._where}: cannot read a pair of letters", ModelError):
             found = self._tokenizer.encode(first, second)
-        except Exception as error:  # the library raises bare Exception
-            raise ModelError(f"{self._where}: cannot read a pair of letters: {error}") from error
         if not {0, 1} <= set(found.sequence_ids):
             raise ModelError(f"{self._where}: makes no token of the letters a and b")
         return found

@@ -9,10 +9,12 @@ import csv
 import json
 import math
 from collections.abc import Iterator, Mapping
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 from closecall.errors import DatasetError, RowProblem, UsageError
+from closecall.plain import open_plain
 from closecall.report.charts.scores import Scores
 
 VALUES = ("value", "score")
@@ -50,7 +52,7 @@ def of_file(path: Path, metric: str | None = None) -> Scores:
     absent = 0
     for place, row in rows:
         label, value = row.get("label") or "", row.get(column)
-        if label not in values:
+        if not isinstance(label, str) or label not in values:
             allowed = "allowed are accept, reject and nothing"
             problems.append(RowProblem(place, "label", f"got {_short(label)}; {allowed}"))
         elif value in (None, ""):
@@ -97,7 +99,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             "scores with labels"
         )
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with open_plain(path) as data, TextIOWrapper(data, "utf-8-sig", newline="") as file:
             if suffix in {".csv", ".tsv"}:
                 reader = csv.DictReader(file, delimiter="," if suffix == ".csv" else "\t")
                 for row in reader:
@@ -106,12 +108,18 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 for number, line in enumerate(file, 1):
                     if line.strip():
                         yield f"{path}:{number}", _object(line, f"{path}:{number}")
-    except UnicodeDecodeError as error:
-        raise DatasetError(f"{path}: not UTF-8 at byte {error.start}") from error
-    except csv.Error as error:
-        raise DatasetError(f"{path}: not a table: {error}") from error
-    except OSError as error:
-        raise DatasetError(f"{path}: {error.strerror or error}") from error
+    except (OSError, csv.Error, ValueError) as error:
+        if isinstance(error, DatasetError):
+            raise
+        raise DatasetError(f"{path}: {_why(error)}") from error
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"not UTF-8 at byte {error.start}"
+    if isinstance(error, csv.Error):
+        return f"not a table: {error}"
+    return str(getattr(error, "strerror", None) or error)
 
 
 def _object(line: str, place: str) -> Mapping[str, Any]:

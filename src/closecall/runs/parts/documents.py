@@ -10,7 +10,7 @@ import msgspec
 from closecall.errors import RunFolderError
 from closecall.runs import files, sinks
 from closecall.runs.aef import run_document
-from closecall.runs.header import RunHeader
+from closecall.runs.header import RunHeader, ended
 from closecall.runs.lines import EXT
 from closecall.runs.parts.writing import PART_CASES
 from closecall.runs.spent_file import SPENT
@@ -22,7 +22,7 @@ PARTS = "parts"
 """Under which run.json says, in ``ext``, that its cases lie in parts, and of how many cases."""
 
 MAX_SEAL = MAX_FILE
-DOCUMENTS = (files.RUN, files.SUMMARY, files.GATES, files.SEAL, SPENT)
+DOCUMENTS = (files.RUN, files.SUMMARY, files.GATES, files.SEAL, files.ATTESTATION, SPENT)
 """All files beside the parts."""
 
 
@@ -79,7 +79,7 @@ def run_document_of(store: Store) -> Document:
             f"eval FILE --parts {store.place}"
         )
     found = read_document(store, files.RUN)
-    if not is_parts(found) or found.get("status") not in {"running", "completed"}:
+    if not is_parts(found) or found.get("status") not in ("running", "completed"):
         raise RunFolderError(f"{store.place}/{files.RUN}: is not that of a parts folder")
     return found
 
@@ -93,7 +93,7 @@ def header_in(store: Store, document: Document | None = None) -> RunHeader:
         raise RunFolderError(
             f"{store.place}/{files.RUN}: not a run of closecall: {error}"
         ) from error
-    return msgspec.structs.replace(header, ended_at=found.get("endedAt"))
+    return ended(header, found.get("endedAt"), f"{store.place}/{files.RUN}")
 
 
 def size_in(document: Document) -> int:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from closecall.errors import ClosecallError
+from closecall.errors import RunFolderError, StorageError
 from closecall.runs import files
 from closecall.runs.aef import FileDigest, seal_document
 from closecall.runs.header import RunHeader
@@ -23,7 +23,7 @@ from closecall.runs.wire import SCHEMA_VERSION, Document, dump_document, dump_li
 from closecall.storage import Store
 
 _CHUNK = 1024 * 1024
-_UNSEALED = frozenset({files.SEAL})
+_UNSEALED = frozenset({files.SEAL, files.ATTESTATION})
 
 
 def close_parts(
@@ -91,6 +91,8 @@ def seal_problems(store: Store, run: Document) -> Iterator[str]:
     place = f"{store.place}/{files.SEAL}"
     if not store.exists(files.SEAL):
         return
+    from closecall.runs.verify import spelling_problems, told_otherwise
+
     if run["status"] == "running":
         yield f"{place}: seals a run that {files.RUN} says is still being written"
         return
@@ -99,17 +101,16 @@ def seal_problems(store: Store, run: Document) -> Iterator[str]:
         digests = {str(s["name"]): str(s["digest"]["sha256"]) for s in stated["subject"]}
         predicate = dict(stated["predicate"])
         actual = {name: digest_in(store, name) for name in sealed_names(store)}
-        expected = seal_document(run, actual, predicate["sealedAt"])["predicate"]
-    except ClosecallError as error:
+        expected = seal_document(run, actual, predicate["sealedAt"])
+    except (RunFolderError, StorageError) as error:
         yield str(error)
         return
     except (KeyError, TypeError, AttributeError, ValueError):
         yield f"{place}: is not laid out as a seal of this run"
         return
     yield from _changed(store.place, digests, actual)
-    for name, value in expected.items():
-        if predicate.get(name) != value:
-            yield f"{place}: {name} should be {value!r}, is {predicate.get(name)!r}"
+    yield from told_otherwise(place, stated, expected)
+    yield from spelling_problems(place, store.read(files.SEAL), expected, predicate)
 
 
 def _changed(

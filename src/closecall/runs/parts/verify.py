@@ -15,6 +15,7 @@ from closecall.runs.parts.ranges import Part
 from closecall.runs.parts.rows import RECORD, columns_of, parse_record, values_of
 from closecall.runs.parts.sealing import seal_problems, strangers
 from closecall.runs.parts.stored import understood
+from closecall.runs.recheck import Recheck
 from closecall.runs.verify import SummaryCheck, header_problems, told
 from closecall.seen import Seen, mark_of
 
@@ -40,15 +41,18 @@ def _problems(run: PartsReader) -> Iterator[str]:
         summary = SummaryCheck(run)
         yield from summary.problems
         parts = run.parts()
-        yield from _part_problems(run, parts, summary)
+        again = Recheck(run, run.run_header)
+        yield from again.header_problems()
+        yield from _part_problems(run, parts, summary, again)
+        yield from again.compare()
         if not run.running and run.store.exists(files.GATES):
             yield from line_problems(
                 read_lines(run.store, files.GATES), f"{place}/{files.GATES}", _result_ids(run)
             )
+        yield from summary.compare()
     except ClosecallError as error:
         yield str(error)
-        return
-    yield from summary.compare()
+    # Also where the parts end in an error: the seal says which file was changed.
     yield from seal_problems(run.store, run.header)
 
 
@@ -56,7 +60,9 @@ def _result_ids(run: PartsReader) -> Iterator[str]:
     return (str(line["resultId"]) for line in run.results())
 
 
-def _part_problems(run: PartsReader, parts: list[Part], summary: SummaryCheck) -> Iterator[str]:
+def _part_problems(
+    run: PartsReader, parts: list[Part], summary: SummaryCheck, again: Recheck
+) -> Iterator[str]:
     header = run.run_header
     names = columns_of(header)
     seen = Seen()
@@ -72,6 +78,7 @@ def _part_problems(run: PartsReader, parts: list[Part], summary: SummaryCheck) -
                 kept = understood(where, header, record)
                 for line in record.results:
                     summary.add(line)
+                yield from again.add(where, kept, record.results)
                 expected = dict(
                     zip(names, values_of(header, row["position"], kept, record), strict=True)
                 )

@@ -1,4 +1,4 @@
-"""What may be configured: on the command line and in the ini file, read once."""
+"""What was configured, on the command line and in the ini file, read once."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from typing import NamedTuple
 
 import pytest
 
-CASSETTES = "tests/cassettes"
-SCENARIO = "pytest"
-FILE = "pytest.jsonl"
-"""The cassette's file of that scenario; see ``cassettes.naming``."""
+from _closecall_pytest import FILE, MODES
 
-MODES = ("record", "replay", "record-missing")
+SCENARIO = "pytest"
 UNSURE = ("fail", "skip")
 NO_FOLDER = "off"
 
@@ -49,46 +46,8 @@ class Settings(NamedTuple):
         return [f"closecall: {doing} {place}"]
 
 
-def add(parser: pytest.Parser) -> None:
-    """Add them to pytest's."""
-    group = parser.getgroup("closecall", "closecall: is this answer close enough?")
-    group.addoption(
-        "--closecall-embedder",
-        metavar="NAME",
-        help="Embedder of the assertions, as for closecall eval --embedder.",
-    )
-    group.addoption(
-        "--closecall-calibration",
-        metavar="FILE",
-        action="append",
-        help="Decide with this calibration wherever its metric is asked for without a cutoff; "
-        "repeatable, one a metric.",
-    )
-    for mode, what in (
-        ("record", "Ask the providers and record every answer in DIR."),
-        ("replay", "Take every answer from the recordings in DIR and ask nobody."),
-        ("record-missing", "Take what is recorded in DIR, and ask for and record the rest."),
-    ):
-        group.addoption(f"--closecall-{mode}", metavar="DIR", help=what)
-    group.addoption(
-        "--closecall-aef", metavar="DIR", help="Run folder of what was asserted (new or empty)."
-    )
-    group.addoption("--closecall-no-aef", action="store_true", help="Write no run folder.")
-    for name, default, what in (
-        ("embedder", "", "as --closecall-embedder"),
-        ("cassettes", CASSETTES, "folder of recordings; replayed wherever it holds some"),
-        ("guards", "", "what a guard that differs does, as closecall eval --guards"),
-        ("unsure", "fail", "what an unsure answer is: fail, or skip"),
-        ("aef", "", "run folders: off, for none"),
-    ):
-        parser.addini(f"closecall_{name}", f"closecall: {what}.", "string", default)
-    parser.addini(
-        "closecall_calibration", "closecall: calibration files, one a metric.", "paths", []
-    )
-
-
-def read(config: pytest.Config) -> Settings:
-    """Return what was configured; nothing but the folder of recordings is looked for.
+def read(config: pytest.Config, *, recorded: bool) -> Settings:
+    """Return what was configured; ``recorded`` says that the folder of recordings holds some.
 
     Raises
     ------
@@ -110,7 +69,7 @@ def read(config: pytest.Config) -> Settings:
             "processes can replay"
         )
     cassettes = root / config.getini("closecall_cassettes") if mode is None else here / typed[mode]
-    found = mode is None and (cassettes / FILE).is_file()
+    found = mode is None and recorded
     folder = config.getoption("closecall_aef")
     off = config.getoption("closecall_no_aef")
     if folder is not None and off:

@@ -1,0 +1,29 @@
+"""Take out of an error what a URL that was typed may hold: a password, a key, a signature.
+
+Most arguments are paths, and an error about a path repeats it. A URL typed in place of one, by
+mistake, would so put its secret into the log of whoever runs this.
+"""
+
+from __future__ import annotations
+
+import re
+
+HIDDEN = "[hidden]"
+
+_STORAGE = "s3|s3a|az|abfs|abfss|gs|gcs"
+# A path loses one of two slashes on its way into an error.
+_PASSWORD = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*:/{1,2})[^\s/@'\"]*:[^\s/'\"]*@")
+# In Azure's own spelling, CONTAINER@ACCOUNT, no secret stands before the @.
+_KEY = re.compile(r"(?i)\b((?:s3|s3a|gs|gcs):/{1,2})[^\s/@'\"]+@")
+_QUERY = re.compile(rf"(?i)\b((?:(?:{_STORAGE}):/{{1,2}}|https?:/(?!/))[^\s?#'\"]*[?#])[^\s'\"]+")
+
+
+def redacted(text: str) -> str:
+    """Return a text without what stands before an @ or after a ? in the URLs it holds."""
+    for pattern, put in (
+        (_PASSWORD, rf"\1{HIDDEN}@"),
+        (_KEY, rf"\1{HIDDEN}@"),
+        (_QUERY, rf"\1{HIDDEN}"),
+    ):
+        text = pattern.sub(put, text)
+    return text

@@ -1,0 +1,124 @@
+"""Batches of a Parquet file's rows, none of which takes more memory than it may.
+
+How many rows are read at a time follows from what they can come to: a text of a dictionary may
+stand in every row. In a list, of which a row may have any length, such texts stay in their
+dictionary until their sum is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO
+
+from closecall.datasets._parquet_pages import Column, weigh
+
+ROWS = 1024
+"""Rows of a batch, where nothing speaks against it."""
+
+MAX_TEXTS = 1 << 28
+"""Bytes of text of the rows that are in memory at a time, and of one row."""
+
+_BUFFER = 1024 * 1024
+_THRIFT_BYTES = 100_000_000
+_THRIFT_ITEMS = 1_000_000
+_TEXT = "BYTE_ARRAY"
+
+
+def parquet_file(file: BinaryIO, **options: Any) -> Any:
+    """Return pyarrow's reader of a file, with limits on what its footer may hold."""
+    import pyarrow.parquet
+
+    return pyarrow.parquet.ParquetFile(
+        file,
+        buffer_size=_BUFFER,
+        thrift_string_size_limit=_THRIFT_BYTES,
+        thrift_container_size_limit=_THRIFT_ITEMS,
+        **options,
+    )
+
+
+def batches(
+    file: BinaryIO, opened: Any, groups: Sequence[int], columns: Sequence[str] | None = None
+) -> Iterator[Any]:
+    """Yield the record batches of row groups.
+
+    Parameters
+    ----------
+    file, opened
+        The file, and the reader of it that ``parquet_file`` returned.
+    groups
+        Positions of the row groups.
+    columns
+        Those wanted; None: all.
+
+    Raises
+    ------
+    ValueError, OSError
+        A row group is damaged, or takes more than it may (``_parquet_pages``).
+    """
+    facts = opened.metadata
+    paths = [facts.schema.column(at).path for at in range(facts.num_columns)]
+    leaves = [at for at, path in enumerate(paths) if columns is None or _of(path, columns)]
+    flat = {name for name in opened.schema_arrow.names if name in paths}
+    for group in groups:
+        rows, kept = ROWS, []
+        at_once = 0
+        weighed = weigh(file, facts.row_group(group), leaves)
+        for at, one in zip(leaves, weighed, strict=True):
+            if paths[at] in flat:
+                at_once += one.dictionary
+            elif _in_dictionary(facts.row_group(group).column(at), one):
+                kept.append(paths[at])
+        if at_once:
+            rows = max(1, min(rows, MAX_TEXTS // at_once))
+        reader = opened
+        if kept:
+            reader = parquet_file(file, metadata=facts, read_dictionary=kept)
+        yield from reader.iter_batches(batch_size=rows, row_groups=[group], columns=columns)
+
+
+def _of(path: str, columns: Sequence[str]) -> bool:
+    return any(path == name or path.startswith(f"{name}.") for name in columns)
+
+
+def _in_dictionary(chunk: Any, weighed: Column) -> bool:
+    most = weighed.dictionary * weighed.values
+    return chunk.physical_type == _TEXT and most > MAX_TEXTS
+
+
+def text_bytes(array: Any) -> int:
+    """Return the bytes of an array's or a batch's texts when each stands for itself."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(array, pa.RecordBatch):
+        return sum(text_bytes(column) for column in array.columns)
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return _coded_bytes(array)
+    inner: list[Any] = []
+    if pa.types.is_struct(kind):
+        inner = [array.field(at) for at in range(kind.num_fields)]
+    elif pa.types.is_map(kind):
+        inner = [array.keys, array.items]
+    elif hasattr(array, "flatten") and hasattr(kind, "value_type"):
+        inner = [array.flatten()]
+    own = pc.sum(pc.binary_length(array)).as_py() if _is_text(kind) else 0
+    return int(own or 0) + sum(map(text_bytes, inner))
+
+
+def _coded_bytes(array: Any) -> int:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not _is_text(array.dictionary.type):
+        return 0
+    lengths = pc.cast(pc.binary_length(array.dictionary), pa.int64())
+    return int(pc.sum(lengths.take(array.indices)).as_py() or 0)
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow.types as known
+
+    tests = (known.is_string, known.is_large_string, known.is_binary, known.is_large_binary)
+    return any(test(kind) for test in tests)

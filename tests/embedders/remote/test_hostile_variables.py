@@ -1,0 +1,34 @@
+"""Variables with what nobody sets on purpose: refused by their name, and never shown."""
+
+import pytest
+
+from closecall.embedders.remote.providers import PROVIDERS
+from closecall.embedders.remote.settings import DIMENSIONS, MAX_TOKENS, read_settings
+from closecall.errors import ConfigurationError
+
+OPENAI = next(one for one in PROVIDERS if one.tag == "openai")
+KEY = "sk-0123456789abcdef"
+
+
+@pytest.mark.parametrize("name", [DIMENSIONS, MAX_TOKENS])
+@pytest.mark.parametrize(
+    "value",
+    ["0000000001" + "9" * 10, "0000000001" + "9" * 5_000, "9" * 5_000, "1000001", "-1", "٣"],
+)
+def test_a_number_beyond_the_limit_is_refused_however_it_begins(name, value):
+    with pytest.raises(
+        ConfigurationError, match=f"{name} must be a whole number from 1 to 1000000"
+    ):
+        read_settings(OPENAI, "m", {OPENAI.key: KEY, name: value})
+
+
+def test_the_largest_number_is_taken():
+    assert read_settings(OPENAI, "m", {OPENAI.key: KEY, DIMENSIONS: "1000000"}).dimensions == 10**6
+
+
+@pytest.mark.parametrize("value", [f"{KEY}\r\nX: y", f"{KEY}\udcff", f"{KEY} {KEY}", f"{KEY}é"])
+def test_a_key_that_is_none_is_refused_and_not_shown(value):
+    with pytest.raises(ConfigurationError) as caught:
+        read_settings(OPENAI, "m", {OPENAI.key: value})
+    assert OPENAI.key in str(caught.value)
+    assert KEY not in str(caught.value)
