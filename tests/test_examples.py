@@ -51,7 +51,7 @@ def test_every_command_line_is_one_that_closecall_takes(text, steps):
     assert [line[1] for line in in_steps] == ["eval", "report", "report", "report"]
     for _, name, *words in lines:
         assert name in COMMANDS
-        context = click.Context(cli)
+        context = click.Context(cli, **cli.context_settings)
         command = cli.get_command(context, name)
         with command.make_context(name, list(words), parent=context) as made:
             assert made.params, words

@@ -81,14 +81,17 @@ def test_the_example_line_is_what_score_prints(capsys):
 
 
 @pytest.mark.parametrize(
-    "row", re.findall(r"^\| (\d+) \| ", README.read_text(encoding="utf-8"), re.MULTILINE)
+    "row", re.findall(r"^\| (\d+)(?:, \d+)? \| ", README.read_text(encoding="utf-8"), re.MULTILINE)
 )
 def test_each_exit_code_of_the_readme_is_one_the_code_can_return(row):
     from closecall import cli, errors
     from closecall.runs import summary
+    from closecall.signing import records
 
     codes = {
         0,
+        records.EXIT_UNSIGNED,
+        records.EXIT_UNKNOWN_KEY,
         cli.EXIT_INTERNAL,
         cli.EXIT_INTERRUPTED,
         summary.EXIT_FAILED,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from closecall.errors import UsageError
+from closecall.there import exists, is_file, resolved
 
 PREFIX = ".closecall-"
 """Begins the names of files that are being written."""
@@ -70,24 +71,19 @@ def _whole(path: str | os.PathLike[str], mode: str, **text: str) -> Iterator[IO[
 
 def _is_stream(path: Path) -> bool:
     """Whether something is there that is written to and not replaced."""
-    try:
-        return path.exists() and not path.is_file()
-    except (ValueError, RuntimeError):
-        return False
+    return exists(path) and not is_file(path)
 
 
 def _resolved(path: str | os.PathLike[str]) -> Path:
     try:
-        return Path(path).resolve()
-    except RuntimeError as error:  # links that lead in a circle
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
+        return resolved(path)
     except ValueError as error:  # a NUL in the name
         raise OSError(str(error)) from error
 
 
 def _mode(target: Path) -> int:
     """Return the permissions for a file: those it has, or those a new one gets."""
-    if not target.exists():
+    if not exists(target):
         return new_file_mode()
     if not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))

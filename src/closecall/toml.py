@@ -22,6 +22,14 @@ _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+"""
 _MANY_PARTS = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART}\.[ \t]*+){{{MAX_PARTS}}}")
 
 
+class RefusedTomlError(tomllib.TOMLDecodeError):
+    """TOML that is not read, be it right or wrong."""
+
+    def __init__(self, message: str) -> None:
+        # Past the constructor above, which since 3.14 wants a place in the text as well.
+        ValueError.__init__(self, message)
+
+
 def read_toml(text: str, *, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
     """Return what a TOML text holds.
 
@@ -32,15 +40,15 @@ def read_toml(text: str, *, parse_float: Callable[[str], Any] = float) -> dict[s
     """
     if found := _MANY_PARTS.search(text):
         line = text.count("\n", 0, found.start()) + 1
-        raise tomllib.TOMLDecodeError(f"a key has more than {MAX_PARTS} parts (line {line})")
+        raise RefusedTomlError(f"a key has more than {MAX_PARTS} parts (line {line})")
     try:
         held = tomllib.loads(text, parse_float=parse_float)
     except tomllib.TOMLDecodeError:
         raise
     except RecursionError as error:
-        raise tomllib.TOMLDecodeError("it is nested too deep") from error
+        raise RefusedTomlError("it is nested too deep") from error
     except (ValueError, DecimalException) as error:
-        raise tomllib.TOMLDecodeError("it holds a number too long to read") from error
+        raise RefusedTomlError("it holds a number too long to read") from error
     _require_whole_numbers(held)
     return held
 
@@ -54,4 +62,4 @@ def _require_whole_numbers(held: dict[str, Any]) -> None:
         elif isinstance(one, list):
             todo.extend(one)
         elif isinstance(one, int) and one not in _WHOLE:
-            raise tomllib.TOMLDecodeError("it holds a whole number of more than 64 bits")
+            raise RefusedTomlError("it holds a whole number of more than 64 bits")

@@ -113,7 +113,10 @@ def test_labels_given_in_the_page_are_read_back(shop, tmp_path):
     shop.keys("u", "r")
     shop.until(lambda: shop.one("#labels-given").is_displayed())
     shop.one("#download-given").click()
-    file = shop.until(lambda: next(iter(tmp_path.glob("*.jsonl")), None))
+    # The browser makes the file before it fills it.
+    file = shop.until(
+        lambda: next((f for f in tmp_path.glob("*.jsonl") if f.stat().st_size), None)
+    )
     loaded = list(open_dataset(file))
     assert [(case.id, case.label) for case in loaded] == [
         ("shop-000", "accept"),

@@ -126,6 +126,17 @@ def test_a_passphrase_comes_from_a_variable_a_file_or_a_terminal(
     assert cli("sign", folder, "--key", locked, "--passphrase-file", "nowhere").code == 3
 
 
+def test_a_report_does_not_replace_the_key_or_its_passphrase(cli, write, passing, key):
+    cases, before = write(passing), key.read_bytes()
+    Path("words").write_text("words\n", encoding="utf-8")
+    more = ["--sign", key, "--passphrase-file", "words", "--aef", "run", "--format", "json"]
+    for output in (key, "words"):
+        said = cli("eval", cases, *more, "-o", output)
+        assert (said.code, "it would be lost" in said.err) == (2, True)
+    assert (key.read_bytes(), Path("words").read_text(encoding="utf-8")) == (before, "words\n")
+    assert not Path("run").exists()
+
+
 def test_what_is_asked_for_by_halves(cli, folder, key):
     for wrong in ([folder], ["--key", key], ["--new-key", "k", "--key", key], [],
                   [folder, "--key", key, "--new-key", "k"]):  # fmt: skip

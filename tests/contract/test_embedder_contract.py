@@ -1,6 +1,6 @@
 """``check_embedder``: our embedders keep the contract, and each way to break it is found."""
 
-import asyncio
+import inspect
 import re
 
 import numpy as np
@@ -33,7 +33,7 @@ def test_every_embedder_can_be_awaited():
         HashEmbedder, OnnxEmbedder, ExportedEmbedder, StEmbedder, StaticEmbedder,
         IsotropicEmbedder, RemoteEmbedder,
     ):  # fmt: skip
-        assert asyncio.iscoroutinefunction(made.aembed), made
+        assert inspect.iscoroutinefunction(made.aembed), made
 
 
 def test_the_bundled_model_keeps_it():

@@ -171,11 +171,13 @@ class Absent:
         return Measured(similarity=1.0, value=100.0, score=100.0, details={1: 2})
 
 
-def test_a_member_without_a_name_is_refused_as_ever(tmp_path):
-    from closecall.errors import UsageError
+def test_a_member_without_a_name_costs_the_case_alone(tmp_path):
     from closecall.metrics.registry import load_metrics
 
     (metric,) = load_metrics(["embed_answer_similarity"])
     given = [Case(id="odd", response="a"), Case(id="even", response="a")]
-    with pytest.raises(UsageError, match="a member's name must be text, got 1"):
-        evaluate(given, Absent(metric), HashEmbedder(), aef=tmp_path / "run", cache=False)
+    run = evaluate(given, Absent(metric), HashEmbedder(), aef=tmp_path / "run", cache=False)
+    assert list(run) == list(load_run(tmp_path / "run"))
+    reasons = [row.results[0].reason for row in run]
+    assert "no number" in reasons[0]
+    assert "a member's name must be text, got 1" in reasons[1]

@@ -150,6 +150,39 @@ def test_a_count_or_figure_of_the_summary(forged, name):
     assert any(f"{name} should be" in one for one in forged("plain", (SUMMARY, change)))
 
 
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"verdict": "passed"}, "verdict should be 'scored'"),
+        ({"aggregate": "median", "value": 1.0}, "aggregate should be None"),
+    ],
+)
+def test_a_word_of_the_summary_that_changes_what_a_figure_means(forged, change, problem):
+    def worded(summary):
+        summary["lanes"][0]["metrics"][1].update(change)
+
+    assert any(problem in one for one in forged("plain", (SUMMARY, worded)))
+
+
+@pytest.mark.parametrize("kind", ["plain", "gated"])
+def test_another_name_of_the_producer_hides_nothing(forged, kind):
+    """A report is made of the header in our words, whoever is said to have written it."""
+    kept = []
+
+    def turned(lines):
+        failed_to_passed(lines)
+        kept.extend(lines)
+
+    def renamed(run):
+        run["producer"]["name"] = "another"
+
+    found = forged(
+        kind, (RESULTS, turned), (SUMMARY, lambda s: counted_anew(kept, s)), (RUN, renamed)
+    )
+    assert any("state should be failed" in one for one in found)
+    assert any("producer.name" in one for one in found)
+
+
 def test_an_entry_of_the_summary_that_is_left_out(forged):
     def change(summary):
         del summary["lanes"][0]["metrics"][1]
@@ -213,6 +246,15 @@ def test_a_cutoff_that_was_moved(forged):
 )  # fmt: skip
 def test_the_header_in_the_formats_words_and_in_ours(forged, name, change):
     assert any(name in one for one in forged("plain", (RUN, change))), name
+
+
+def test_a_number_that_no_seal_can_hold_is_told(made, tmp_path):
+    place = Path(shutil.copytree(made("plain"), tmp_path / "forged"))
+    run = read(place, RUN)
+    run["producer"]["version"] = 2**60
+    (place / RUN).write_text(json.dumps(run), encoding="utf-8")
+    found = verify_run(place).problems
+    assert any("seal.json" in one and "beyond 2^53 - 1" in one for one in found)
 
 
 def test_a_declared_metric(forged):

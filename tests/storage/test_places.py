@@ -35,7 +35,7 @@ def test_a_url_that_a_path_took_a_slash_from_is_told():
 
 
 @pytest.mark.parametrize("url", [
-    "s3://AKIAX:wJalr@bucket/k", "s3://wJalr@bucket/k", "az://u:wJalr@c/k",
+    "s3://AKIAX:wJalr@bucket/k", "s3://AKIAX:wJa/wJalr+/x@bucket/k", "s3://wJalr@bucket/k", "az://u:wJalr@c/k",
     "s3://bucket/k?X-Amz-Signature=wJalr", "az://c/k?sig=wJalr", "s3://bucket/k#wJalr",
 ])  # fmt: skip
 def test_secrets_in_a_url_are_refused_and_not_shown(url):

@@ -16,6 +16,7 @@ from closecall.storage.naming import told_as
 from closecall.storage.places import located
 from closecall.storage.remote import open_remote
 from closecall.storage.spool import Spool
+from closecall.there import exists
 
 
 @contextmanager
@@ -96,11 +97,11 @@ def _deliver(spool: Spool, name: str, tell: Callable[[str], None] | None) -> Non
     With ``tell`` another error is on its way, which counts; this one is only told.
     """
     journal = spool.folder / (name.removesuffix(SUFFIX) + JOURNAL)
-    if journal.exists():  # the cassette could not be closed, and has said so
+    if exists(journal):  # the cassette could not be closed, and has said so
         spool.leave()
         return
     try:
-        if (spool.folder / name).exists():
+        if exists(spool.folder / name):
             spool.push(name)
         spool.release()
     except ClosecallError as error:

@@ -10,6 +10,7 @@ from closecall.cassettes.naming import files_of
 from closecall.cassettes.nearest import Asked, nearest
 from closecall.cassettes.tape import Tape
 from closecall.errors import ReplayMissError, UsageError
+from closecall.there import is_file
 
 SHOWN = 3
 """Misses that are described in full."""
@@ -49,7 +50,7 @@ def _other_file(path: Path, key: str) -> str:
     try:
         others = [other for other in files_of(path.parent) if other.name != path.name]
         for other in others:
-            if not other.is_file():
+            if not is_file(other):
                 continue
             with other.open("rb") as file:
                 for number, line in enumerate(file, 1):

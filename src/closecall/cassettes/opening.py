@@ -13,6 +13,7 @@ from closecall.cassettes.secrets import Secrets
 from closecall.cassettes.tape import Tape
 from closecall.cassettes.vectors import FLOATS, Floats
 from closecall.errors import UsageError
+from closecall.there import exists, is_dir
 
 
 def open_cassette(
@@ -66,9 +67,9 @@ def open_cassette(
     if ttl is not None and not 0 <= ttl < float("inf"):
         raise UsageError(f"ttl must be a number of seconds, 0 or more; got {ttl}")
     root = Path(folder)
-    if mode == Mode.REPLAY and not root.is_dir():
+    if mode == Mode.REPLAY and not is_dir(root):
         raise UsageError(f"{root}: there is no cassette to replay; record one: --record {root}")
-    if root.exists() and not root.is_dir():
+    if exists(root) and not is_dir(root):
         raise UsageError(f"{root}: is no folder, and a cassette is one")
     return Cassette(
         Tape(root / file_name(scenario), scenario, writing=mode != Mode.REPLAY),

@@ -30,6 +30,7 @@ from closecall.cassettes.entries import (
 from closecall.cassettes.locks import open_locked
 from closecall.cassettes.naming import JOURNAL, SUFFIX
 from closecall.errors import CassetteError
+from closecall.there import exists, is_file
 
 MAX_FILE = 1024 * 1024 * 1024
 MAX_LINES = 1_000_000
@@ -227,8 +228,8 @@ class Tape:
         """Read one of the two files from end to end."""
         path = self._path(journal=journal)
         try:
-            if not path.is_file():
-                if path.exists():
+            if not is_file(path):
+                if exists(path):
                     raise CassetteError(f"{path}: is no file")
                 return
             file = self._files[journal] = path.open("rb")

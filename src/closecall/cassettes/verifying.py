@@ -10,6 +10,7 @@ from closecall.cassettes.naming import JOURNAL, file_name, files_of
 from closecall.cassettes.records import Verified
 from closecall.cassettes.secrets import Secrets
 from closecall.cassettes.tape import MAX_FILE, MAX_LINES
+from closecall.there import is_file
 
 SHOWN = 50
 """Problems that are listed; the rest are counted."""
@@ -70,7 +71,7 @@ class _File:
         """Yield what is wrong, with its place."""
         path = self._path
         try:
-            if not path.is_file():
+            if not is_file(path):
                 yield f"{path}: is no file"
                 return
             if path.stat().st_size > MAX_FILE:

@@ -56,6 +56,7 @@ def side_by_side(
             try:
                 ended.set_result(work(at))
             except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+                stopped.set()  # here, or this thread would begin another before that
                 ended.set_exception(error)
             done.put((at, ended))
 

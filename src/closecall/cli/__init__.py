@@ -22,7 +22,7 @@ import click
 from closecall._version import __version__
 from closecall.cli.ending import TerminatedError, interruption_in, terminable
 from closecall.cli.options import HELP_NAMES, with_offline
-from closecall.cli.pipes import may_close
+from closecall.cli.pipes import may_close, settle
 from closecall.cli.redacted import redacted
 from closecall.cli.say import say
 from closecall.errors import ClosecallError, ConfigurationError
@@ -130,7 +130,9 @@ def cli() -> None:
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
-    sys.exit(run(args))
+    code = run(args)
+    settle(sys.stdout)
+    sys.exit(code)
 
 
 def run(args: list[str] | None = None) -> int:

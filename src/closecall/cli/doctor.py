@@ -14,6 +14,7 @@ import click
 
 from closecall._version import __version__
 from closecall.cli.say import say, say_json
+from closecall.there import exists
 
 CANARY = "The parcel arrived two days late."
 OTHER = "The package came two days after it was due."
@@ -179,7 +180,7 @@ def _writable(folder: Path) -> None:
 
     place = folder
     try:
-        while not place.exists():
+        while not exists(place):
             place = place.parent
         with tempfile.TemporaryFile(dir=place):
             pass

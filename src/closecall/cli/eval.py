@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +28,19 @@ from closecall.cli.pipes import may_close
 from closecall.cli.places import CASES, Place, Url, writing
 from closecall.cli.say import say
 from closecall.cli.signing import key_of, sign_finished
+from closecall.there import is_dir, is_file
 
 if TYPE_CHECKING:
     from closecall.runs.parts.folder import PartsFolder
     from closecall.runs.record import Run
+
+_KEPT = {
+    "labels": "the file of labels",
+    "sign_with": "the key",
+    "passphrase_file": "the passphrase",
+    "system_prompt_file": "the system prompt",
+}
+"""Options that name a file, and what would be lost if the report were written over it."""
 
 EXAMPLES = """\b
 Examples:
@@ -121,7 +130,7 @@ def _parts(resume: Place | None, options: dict[str, Any]) -> PartsFolder | None:
 def _evaluated(file: Place | None, resume: Path | None, options: dict[str, Any], form: str) -> int:
     place: Path | None = options["aef"]
     if options["output"] is not None and str(options["output"]) != "-":
-        require_writable(options["output"], _inputs(file, place, options["calibration"]), place)
+        require_writable(options["output"], _inputs(file, place, options), place)
     surely = options["gate_mode"] == "interval"
     to: PartsFolder | None = options["to"]
     before = header_before(to or resume)
@@ -170,16 +179,19 @@ def _format(form: str | None, output: Path | None) -> str:
 
 
 def _inputs(
-    file: Place | None, place: Path | None, calibrations: Iterable[Path]
+    file: Place | None, place: Path | None, options: dict[str, Any]
 ) -> Iterator[tuple[Place, str]]:
     """Yield the files given, and those the run in ``place`` was begun with."""
     cases, calibration = "the file of cases", "the calibration"
     if file is not None:
         yield file, cases
-    yield from ((path, calibration) for path in calibrations)
+    yield from ((path, calibration) for path in options["calibration"])
+    for name, what in _KEPT.items():
+        if options[name] is not None:
+            yield options[name], what
     from closecall.runs.files import RUN
 
-    if place is not None and (place / RUN).is_file():
+    if place is not None and is_file(place / RUN):
         from closecall.errors import RunFolderError
         from closecall.runs.stored import header_of
 
@@ -199,7 +211,7 @@ def _say_how_many(run: Run) -> None:
         return
     place = run.folder.parent
     try:
-        runs = sorted(path for path in place.iterdir() if path.is_dir())
+        runs = sorted(path for path in place.iterdir() if is_dir(path))
     except OSError:
         return
     if len(runs) > MANY_RUNS:

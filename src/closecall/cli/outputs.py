@@ -8,6 +8,7 @@ from pathlib import Path
 
 from closecall.cli.places import Place, shown
 from closecall.errors import UsageError
+from closecall.there import exists, is_file, resolved
 
 
 def require_writable(
@@ -30,19 +31,19 @@ def require_writable(
         It cannot be written, is one of ``inputs``, or lies in a run folder.
     """
     try:
-        if output.exists() and not output.is_file():
+        if exists(output) and not is_file(output):
             return
         for path, what in inputs:
             if shown(output) == str(path):
                 raise UsageError(f"-o {path}: that is {what}; it would be lost")
             if (
                 isinstance(path, Path)
-                and path.exists()
-                and output.exists()
+                and exists(path)
+                and exists(output)
                 and output.samefile(path)
             ):
                 raise UsageError(f"-o {output}: that is {what}; it would be lost")
-        inside = _run_folder_around(output.resolve(), place)
+        inside = _run_folder_around(resolved(output), place)
         if inside is not None:
             raise UsageError(
                 f"-o {output}: {inside} is a run folder, which a report would damage; write it "
@@ -61,5 +62,5 @@ def _run_folder_around(output: Path, place: Path | None) -> Path | None:
 
     if place is not None and output.is_relative_to(place.resolve()):
         return place
-    around = (p for p in output.parents if (p / RUN).is_file() and (p / RESULTS).is_file())
+    around = (p for p in output.parents if is_file(p / RUN) and is_file(p / RESULTS))
     return next(around, None)

@@ -18,6 +18,18 @@ def may_close(out: IO[str]) -> Iterator[None]:
         yield
         out.flush()
     except BrokenPipeError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, out.fileno())
-        os.close(nowhere)
+        _to_nowhere(out)
+
+
+def settle(out: IO[str]) -> None:
+    """Drop what cannot be written, which has been said: Python would end with 120 for it."""
+    try:
+        out.flush()
+    except OSError:
+        _to_nowhere(out)
+
+
+def _to_nowhere(out: IO[str]) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, out.fileno())
+    os.close(nowhere)

@@ -13,6 +13,10 @@ HIDDEN = "[hidden]"
 _STORAGE = "s3|s3a|az|abfs|abfss|gs|gcs"
 # A path loses one of two slashes on its way into an error.
 _PASSWORD = re.compile(r"(?i)\b([a-z][a-z0-9+.-]*:/{1,2})[^\s/@'\"]*:[^\s/'\"]*@")
+# Half of all secret keys of S3 have a slash in them.
+_SLASHED = re.compile(
+    rf"(?i)\b((?:{_STORAGE}|https?):/{{1,2}})(?!arn:)[^\s/@'\"]*:(?!\d{{1,5}}/)[^\s'\"]*@"
+)
 # In Azure's own spelling, CONTAINER@ACCOUNT, no secret stands before the @.
 _KEY = re.compile(r"(?i)\b((?:s3|s3a|gs|gcs):/{1,2})[^\s/@'\"]+@")
 _QUERY = re.compile(rf"(?i)\b((?:(?:{_STORAGE}):/{{1,2}}|https?:/(?!/))[^\s?#'\"]*[?#])[^\s'\"]+")
@@ -22,6 +26,7 @@ def redacted(text: str) -> str:
     """Return a text without what stands before an @ or after a ? in the URLs it holds."""
     for pattern, put in (
         (_PASSWORD, rf"\1{HIDDEN}@"),
+        (_SLASHED, rf"\1{HIDDEN}@"),
         (_KEY, rf"\1{HIDDEN}@"),
         (_QUERY, rf"\1{HIDDEN}"),
     ):

@@ -9,6 +9,7 @@ import click
 from closecall.cli.places import FOLDER, Place
 from closecall.cli.say import say, say_json
 from closecall.cli.signing import passphrase_option, signing_key
+from closecall.there import exists
 
 EXAMPLES = """\b
 Examples:
@@ -73,7 +74,7 @@ def _new(path: Path, *, as_json: bool) -> int:
     from closecall.signing.private_keys import new_key
 
     public = path.with_name(f"{path.name}.pub")
-    if public.exists():
+    if exists(public):
         raise UsageError(f"{public}: is there already, and a key is never overwritten")
     made = new_key(path)
     try:

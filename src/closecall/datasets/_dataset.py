@@ -23,6 +23,7 @@ from closecall.datasets._values import Notes, Problems
 from closecall.errors import DatasetError, RowProblem, UsageError
 from closecall.records import Case
 from closecall.storage.places import is_url
+from closecall.there import is_dir
 
 if TYPE_CHECKING:
     from closecall.storage.fetching import Copy
@@ -346,7 +347,7 @@ def _source(file: TextFile, name: str, wanted: frozenset[str]) -> tuple[Source, 
     if name == "parquet":
         from closecall.datasets._parquet import ParquetRows
 
-        files = parquet_files(file.path) if file.path.is_dir() else [file.path]
+        files = parquet_files(file.path) if is_dir(file.path) else [file.path]
         return ParquetRows(file.path, [stamped(one) for one in files], wanted), name
     from closecall.datasets._json_file import open_json, open_jsonl
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from closecall.datasets._strict import not_utf8
 from closecall.errors import DatasetError, UsageError
+from closecall.there import is_file
 
 FORMATS = {
     "jsonl": (".jsonl", ".ndjson"),
@@ -223,7 +224,7 @@ def parquet_files(folder: Path) -> list[Path]:
             for path in folder.iterdir()
             if path.suffix.lower() == ".parquet"
             and not path.name.startswith((".", "_"))
-            and path.is_file()
+            and is_file(path)
         )
     except OSError as error:
         raise unreadable(folder, error) from error

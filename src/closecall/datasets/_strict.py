@@ -18,6 +18,8 @@ Flaws = tuple[tuple[str, str], ...]
 
 MAX_DEPTH = 64
 
+TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels"
+
 _decode = msgspec.json.Decoder().decode
 
 
@@ -38,7 +40,7 @@ def decode_row(line: bytes, *, check: bool = True) -> tuple[dict[str, Any] | Non
     if check:
         keys = _keys(row, 1)
         if keys < 0:
-            return None, (("", f"nested deeper than {MAX_DEPTH} levels"),)
+            return None, (("", TOO_DEEP),)
         if line.count(b":") != keys and keys != (
             line.count(b'":') + line.count(b" :") + line.count(b"\t:") + line.count(b"\r:")
         ):
@@ -62,7 +64,10 @@ def careful_row(line: bytes) -> tuple[dict[str, Any] | None, Flaws]:
         return None, (("", too_much(error)),)
     if not isinstance(row, dict):
         return None, not_an_object(row)
-    return (row, ()) if not (found := flaws_of(row)) else (None, found)
+    if found := flaws_of(row):
+        # Where a parser gives up no field is known, and how deep that is differs among Pythons.
+        return None, (("", TOO_DEEP),) if found[0][1] == TOO_DEEP else found
+    return row, ()
 
 
 class Flawed(dict[str, Any]):
@@ -105,7 +110,7 @@ def flaws_of(value: Any, *, python: bool = False) -> Flaws:
     while stack:
         item, field, level = stack.pop()
         if level > MAX_DEPTH:
-            return ((field, f"nested deeper than {MAX_DEPTH} levels"),)
+            return ((field, TOO_DEEP),)
         if isinstance(item, dict):
             if flaws := _key_flaws(item, field):
                 return flaws
@@ -169,7 +174,7 @@ def not_utf8(error: UnicodeDecodeError) -> str:
 def too_much(error: Exception) -> str:
     """Return the sentence for JSON the parser gives up on."""
     if isinstance(error, RecursionError):
-        return f"nested deeper than {MAX_DEPTH} levels"
+        return TOO_DEEP
     return "holds a number too long to read"
 
 

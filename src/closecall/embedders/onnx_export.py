@@ -16,6 +16,7 @@ from closecall.instrument import CHUNK, Instrument
 from closecall.models.exported import find_graph, read_exported
 from closecall.models.graph_facts import GraphFacts
 from closecall.models.hashing import hash_file
+from closecall.there import is_dir
 
 # Special tokens a model puts around a text, at most; what it really does is known once loaded.
 _SPECIALS = 2
@@ -152,7 +153,7 @@ class ExportedEmbedder(OnnxTexts):
 
 def _place(folder: Path) -> Place:
     try:
-        there = folder.is_dir()
+        there = is_dir(folder)
     except OSError as error:
         raise ModelError(f"{folder}: cannot be read: {error.strerror or error}") from error
     if not there:

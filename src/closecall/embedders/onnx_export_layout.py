@@ -20,6 +20,7 @@ from closecall.embedders.st.trust import require_plain_transformer
 from closecall.errors import ModelError, UnsupportedArchitectureError, UsageError
 from closecall.models.cards import TOKENIZER_FILE
 from closecall.models.families import FAMILIES
+from closecall.there import is_file
 
 # These count positions from the padding token's on.
 _AFTER_PADDING = (
@@ -75,7 +76,7 @@ def read_export_layout(folder: Path, model: str, options: ExportOptions) -> Expo
             f"that is done here ({', '.join(POOLINGS)}); st: does it, with torch"
         )
     path = layout.transformer / TOKENIZER_FILE
-    if not path.is_file():
+    if not is_file(path):
         raise ModelError(
             f"{path}: no such file; the tokenizer is wanted in the format of the tokenizers "
             "library. Save it with AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)"
@@ -95,7 +96,7 @@ def _first_position(config: Mapping[str, Any]) -> int:
 def _modules(folder: Path, options: ExportOptions) -> tuple[Module, ...] | None:
     """Return the steps that options say, None where the folder says them itself."""
     given = [name for name in ("pooling", "normalize") if getattr(options, name) is not None]
-    if (folder / "modules.json").is_file():
+    if is_file(folder / "modules.json"):
         if given:
             raise UsageError(
                 f"{folder}: {' and '.join(given)}: modules.json says that; leave it out, or "

@@ -16,6 +16,7 @@ from closecall.gates.evaluate import evaluate_gates, gates_exit
 from closecall.runs.files import GATES
 from closecall.runs.gate_results import GateResult
 from closecall.runs.gate_rule import SLICE
+from closecall.runs.recheck import own_header
 from closecall.runs.record import Run
 from closecall.runs.stored import load_run
 
@@ -36,7 +37,8 @@ def gate_result_problems(folder: str | os.PathLike[str]) -> Iterator[str]:
     from closecall.runs.reader import open_run
 
     reader = open_run(folder)
-    if reader.running or reader.header.get("producer", {}).get("name") != "closecall":
+    named = reader.header.get("producer", {}).get("name") == "closecall"
+    if reader.running or not (named or own_header(reader)):
         return
     run = load_run(folder, counts=False)
     if run.gates_code is None and not run.header.asked.get("gates"):

@@ -20,6 +20,7 @@ from closecall.datasets._strict import MAX_DEPTH, Flaws
 from closecall.errors import DatasetError, MissingExtraError
 from closecall.importing.opened import Row
 from closecall.plain import open_plain, read_plain
+from closecall.there import is_dir, is_file
 
 PARQUET, FILE = b"PAR1", b"ARROW1"
 STREAM = b"\xff\xff\xff\xff"
@@ -33,7 +34,7 @@ _MOST_JSON = 1 << 20
 def is_arrow(path: Path) -> bool:
     """Whether this is such a file or folder, by its first bytes or by what lies in it."""
     if os.path.isdir(path):  # noqa: PTH112 - False for any name, however long
-        return any((path / name).is_file() for name in ("state.json", "dataset_dict.json"))
+        return any(is_file(path / name) for name in ("state.json", "dataset_dict.json"))
     if not is_regular(path):
         return False  # as below; to open a pipe would wait for who writes into it
     try:
@@ -113,12 +114,12 @@ def open_arrow(path: Path) -> Arrow:
             "reading Parquet and Arrow files", "parquet", ["pyarrow"]
         ) from error
     del pa
-    return Arrow(path, _files_of(path) if path.is_dir() else [path])
+    return Arrow(path, _files_of(path) if is_dir(path) else [path])
 
 
 def _files_of(folder: Path) -> list[Path]:
     splits = folder / "dataset_dict.json"
-    if splits.is_file():
+    if is_file(splits):
         given = _json(splits).get("splits")
         names = [str(name) for name in given] if isinstance(given, list) else []
         listed = ", ".join(str(folder / name) for name in names) or "none"

@@ -37,6 +37,7 @@ from closecall.index.manifest import (
     written,
 )
 from closecall.storage import locking
+from closecall.there import exists, is_dir, is_file
 
 BUILDING = ".building"
 LOCK = ".lock"
@@ -112,7 +113,7 @@ def verify(folder: Path, manifest: Manifest, *, names: frozenset[str] | None = N
     for name, facts in manifest.files.items():
         path = place / name
         try:
-            if path.is_symlink() or not path.is_file():
+            if path.is_symlink() or not is_file(path):
                 raise IndexFolderError(f"{path}: missing; build the index again")
             size = path.stat().st_size
             if size != facts.bytes:
@@ -139,7 +140,7 @@ def facts_of(path: Path) -> FileFacts:
 
 def is_index(folder: Path) -> bool:
     """Whether the folder holds an ``index.json`` of any version."""
-    return (folder / NAME).is_file()
+    return is_file(folder / NAME)
 
 
 def _require_ours(folder: Path) -> None:
@@ -175,13 +176,13 @@ def _remove(path: Path) -> None:
     """Remove a folder of ours; one that another process still reads may stay (Windows)."""
     if path.is_symlink():
         path.unlink()
-    elif path.exists():
+    elif exists(path):
         shutil.rmtree(path, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:
     """Force a file or folder to the disk, where the system can."""
-    if sys.platform == "win32" and path.is_dir():
+    if sys.platform == "win32" and is_dir(path):
         return
     descriptor = os.open(path, os.O_RDONLY if sys.platform != "win32" else os.O_RDWR)
     try:

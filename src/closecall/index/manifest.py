@@ -22,6 +22,7 @@ from closecall.index.kinds import KINDS, Kind, kind_named
 from closecall.index.products import Similarity
 from closecall.index.recall import Recall
 from closecall.instrument import Instrument, canonical_json
+from closecall.there import is_dir, is_file
 
 NAME = "index.json"
 FORMAT = "closecall-index/"
@@ -113,12 +114,12 @@ def read_manifest(folder: Path) -> Manifest:
     """
     place = folder / NAME
     try:
-        if not folder.is_dir():
+        if not is_dir(folder):
             raise IndexFolderError(
                 f"{folder}: no index: there is no such folder; "
                 "make one with: closecall index build"
             )
-        if not place.is_file():
+        if not is_file(place):
             raise IndexFolderError(f"{folder}: no index: it holds no {NAME}")
         if place.stat().st_size > MAX_BYTES:
             raise IndexFolderError(f"{place}: more than {MAX_BYTES:,} bytes, too large")

@@ -20,6 +20,7 @@ from closecall.errors import DataError, UsageError
 from closecall.labelling.events import Event
 from closecall.plain import read_plain
 from closecall.storage import locking
+from closecall.there import exists, is_file
 
 VERSION = 1
 SUFFIX = ".labels.jsonl"
@@ -189,7 +190,7 @@ class Journal:
 def _opened(path: Path) -> int:
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
     # A pipe or a device would wait for a reader, or keep nothing.
-    if path.exists() and not path.is_file():
+    if exists(path) and not is_file(path):
         raise JournalError(f"{path}: is no file that labels can be kept in; name one with -o PATH")
     try:
         return os.open(path, flags | getattr(os, "O_CLOEXEC", 0), 0o644)

@@ -32,6 +32,7 @@ from closecall.models.cards import CARD_FILE
 from closecall.models.hashing import hash_file
 from closecall.models.published import RECORD_FILE, find_published
 from closecall.models.verifying import verify_named
+from closecall.there import exists, is_file
 
 BESIDE = ("LICENSE", "NOTICE", "README.md")
 """Files that are carried along with a compiled model where they stand in its folder."""
@@ -70,7 +71,7 @@ def find_source(name: str) -> Source:
         return Source(model.name, PUBLISHED, model.repo, model.revision, published.folder, files)
     found = store.find_model(name)
     card = found.card
-    beside = [name for name in BESIDE if (found.folder / name).is_file()]
+    beside = [name for name in BESIDE if is_file(found.folder / name)]
     files = (CARD_FILE, *(entry.name for entry in card.files), *beside)
     return Source(card.name, COMPILED, card.source, card.revision, found.folder, files)
 
@@ -105,7 +106,7 @@ def bundle(
     ModelError
         If something cannot be read or written.
     """
-    if output.exists() and (not output.is_file() or not force):
+    if exists(output) and (not is_file(output) or not force):
         raise UsageError(f"{output}: already there; name another file, or replace it with --force")
     places = {f"{MODEL}{name}": source.folder / name for name in source.files}
     for path in calibrations:

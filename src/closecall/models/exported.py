@@ -17,6 +17,7 @@ from closecall.models.cards import CARD_FILE
 from closecall.models.external import external_places
 from closecall.models.graph_facts import GraphFacts, graph_facts
 from closecall.models.hashing import read_file
+from closecall.there import exists, is_file, resolved
 
 DEFAULTS = ("onnx/model.onnx", "model.onnx")
 """Where exports keep the graph in float32; the first that is there is taken."""
@@ -48,7 +49,7 @@ def graph_files(folder: Path) -> list[str]:
     """
     try:
         found = [*folder.glob("*.onnx"), *folder.glob("onnx/*.onnx")]
-        return sorted(path.relative_to(folder).as_posix() for path in found if path.is_file())
+        return sorted(path.relative_to(folder).as_posix() for path in found if is_file(path))
     except OSError as error:
         raise ModelError(f"{folder}: cannot be read: {error.strerror or error}") from error
 
@@ -62,7 +63,7 @@ def is_export(folder: Path, file: str | None = None) -> bool:
         If the folder cannot be read.
     """
     try:
-        if (folder / CARD_FILE).exists():
+        if exists(folder / CARD_FILE):
             return False
     except OSError as error:
         raise ModelError(f"{folder}: cannot be read: {error.strerror or error}") from error
@@ -164,7 +165,7 @@ def _inside(root: Path, folder: Path, name: str, where: str) -> Path:
         raise ModelError(f"{where}: {name!r} leads out of the model's folder")
     path = folder / parts
     try:
-        whole, target = root.resolve(), path.resolve()
+        whole, target = root.resolve(), resolved(path)
     except (OSError, RuntimeError) as error:
         raise ModelError(f"{path}: cannot be read: {error}") from error
     allowed = [whole]
@@ -177,7 +178,7 @@ def _inside(root: Path, folder: Path, name: str, where: str) -> Path:
 
 def _is_file(path: Path) -> bool:
     try:
-        return path.is_file()
+        return is_file(path)
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
 

@@ -12,6 +12,7 @@ from closecall.errors import ModelError, ModelIntegrityError
 from closecall.models.hub import Hub, RemoteFile, Repository
 from closecall.models.patience import Patience, patiently
 from closecall.models.web import Passing
+from closecall.there import exists, is_file
 
 _CHUNK = 1 << 18
 _PART = ".part"
@@ -65,7 +66,7 @@ class Fetcher:
         target = self._folder / file.path
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            if target.is_file() and is_whole(target, file):
+            if is_file(target) and is_whole(target, file):
                 self._came(file.size)
                 return target
             part = target.with_name(target.name + _PART)
@@ -96,7 +97,7 @@ class Fetcher:
         if _size(part) > file.size:
             part.unlink()
         self._came(_size(part))
-        if not part.exists():
+        if not exists(part):
             part.touch()
         while _size(part) < file.size:
             patiently(lambda: self._read_on(part, file), self._patience, lambda: self.fetched)

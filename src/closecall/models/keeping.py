@@ -28,6 +28,7 @@ from closecall.models.published import (
     read_published,
 )
 from closecall.models.verifying import verify_named
+from closecall.there import exists, is_dir, is_file
 
 COMPILED, PUBLISHED, HERE = "compiled", "published", "here"
 """What became of a pull: compiled into the store, kept as published, or nothing to do."""
@@ -148,7 +149,7 @@ def seed(work: Path, place: Path, repository: Repository, files: list[RemoteFile
         return
     for file in files:
         source, target = place / file.path, work / file.path
-        if not target.exists() and source.is_file() and is_whole(source, file):
+        if not exists(target) and is_file(source) and is_whole(source, file):
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
                 os.link(source, target)
@@ -178,7 +179,7 @@ def keep(fetched: Fetched, place: Path, wanted: Wanted) -> Kept:
     record = _record(fetched)
     try:
         (work / RECORD_FILE).write_bytes(format_published(record).encode("utf-8"))
-        if wanted.to is not None and place.is_dir():
+        if wanted.to is not None and is_dir(place):
             place.rmdir()  # an empty one
     except OSError as error:
         raise ModelError(f"{place}: cannot be written: {error.strerror or error}") from error

@@ -16,6 +16,7 @@ from closecall.models.cards import TOKENIZER_FILE
 from closecall.models.config_files import read_json, read_object
 from closecall.models.encoder_config import BertConfig, read_config
 from closecall.records import Role
+from closecall.there import is_dir, is_file, resolved
 
 _POOLING_KEYS = {
     "pooling_mode_cls_token": "cls",
@@ -54,7 +55,7 @@ def read_layout(folder: Path) -> Layout:
     UnsupportedArchitectureError
         If the folder asks for something the compiler does not know; the message names it.
     """
-    if not folder.is_dir():
+    if not is_dir(folder):
         raise ModelError(f"{folder}: no such folder")
     paths = _modules(folder)
     transformer = _inside(folder, paths["Transformer"])
@@ -81,7 +82,7 @@ def read_layout(folder: Path) -> Layout:
 def _modules(folder: Path) -> dict[str, str]:
     """Return the path of each module by its kind: Transformer, Pooling and maybe Normalize."""
     path = folder / "modules.json"
-    if not path.is_file():
+    if not is_file(path):
         raise ModelError(
             f"{path}: no such file; a model in sentence-transformers layout has one. "
             "Save the model with SentenceTransformer(...).save(FOLDER) first"
@@ -124,8 +125,8 @@ def _inside(folder: Path, relative: str) -> Path:
     parts = PurePosixPath(relative.replace("\\", "/"))
     try:
         root = folder.resolve()
-        target = (root / parts).resolve()
-        target.is_dir()
+        target = resolved(root / parts)
+        is_dir(target)
     # A ring of links, a name too long, a NUL, half a character.
     except (OSError, RuntimeError, ValueError) as error:
         raise ModelError(
@@ -140,7 +141,7 @@ def _inside(folder: Path, relative: str) -> Path:
 
 def _require_plain_normalize(path: Path) -> None:
     """Refuse a module that brings something else than the pooled vector to length 1."""
-    raw = read_object(path) if path.is_file() else {}
+    raw = read_object(path) if is_file(path) else {}
     for field in ("module_input_name", "module_output_name"):
         if raw.get(field, "sentence_embedding") != "sentence_embedding":
             raise UnsupportedArchitectureError(
@@ -149,7 +150,7 @@ def _require_plain_normalize(path: Path) -> None:
 
 
 def _require_tokenizer(folder: Path) -> None:
-    if not (folder / TOKENIZER_FILE).is_file():
+    if not is_file(folder / TOKENIZER_FILE):
         raise ModelError(
             f"{folder / TOKENIZER_FILE}: no such file; the tokenizer is wanted in the format of "
             "the tokenizers library. Save it with AutoTokenizer.from_pretrained(FOLDER)"
@@ -160,7 +161,7 @@ def _require_tokenizer(folder: Path) -> None:
 def _window(transformer: Path, config: BertConfig) -> tuple[int, bool]:
     """Return the longest window, special tokens included, and whether texts are lower-cased."""
     path = transformer / "sentence_bert_config.json"
-    raw = read_object(path) if path.is_file() else {}
+    raw = read_object(path) if is_file(path) else {}
     task = raw.get("transformer_task", "feature-extraction")
     if task != "feature-extraction":
         raise UnsupportedArchitectureError(
@@ -173,7 +174,7 @@ def _window(transformer: Path, config: BertConfig) -> tuple[int, bool]:
     if longest is None:
         # What sentence-transformers does: the smaller of what the model and tokenizer allow.
         path = transformer / "tokenizer_config.json"
-        tokenizer = read_object(path) if path.is_file() else {}
+        tokenizer = read_object(path) if is_file(path) else {}
         allowed = tokenizer.get("model_max_length", config.positions)
         if isinstance(allowed, bool) or not isinstance(allowed, int | float):
             raise ModelError(f"{path}: model_max_length: expected a number")
@@ -221,7 +222,7 @@ def _prefixes(path: Path) -> dict[str, str]:
     as none: saved models carry empty ``query`` and ``document`` entries that say nothing, and
     these must not hide a ``passage``.
     """
-    raw = read_object(path) if path.is_file() else {}
+    raw = read_object(path) if is_file(path) else {}
     prompts = raw.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(p, str) for p in prompts.values()):
         raise ModelError(f"{path}: prompts: expected an object of strings")

@@ -9,6 +9,7 @@ from typing import Any
 
 from closecall.errors import ModelError, UnsupportedArchitectureError
 from closecall.plain import read_plain
+from closecall.there import is_file
 
 _CONFIGURATIONS = (
     "config.json", "tokenizer_config.json", "processor_config.json", "preprocessor_config.json",
@@ -31,13 +32,13 @@ def refuse_own_code(folder: Path) -> None:
     """
     for name in _CONFIGURATIONS:
         path = folder / name
-        if path.is_file() and _FIELD in set(_names(_read(path))):
+        if is_file(path) and _FIELD in set(_names(_read(path))):
             raise UnsupportedArchitectureError(
                 f"{name}: {_FIELD} names Python code of the model's own, which closecall never "
                 "runs. Use a model whose architecture the transformers library has itself"
             )
     path = folder / "modules.json"
-    modules = _read(path) if path.is_file() else []
+    modules = _read(path) if is_file(path) else []
     for module in modules if isinstance(modules, list) else []:
         kind = module.get("type") if isinstance(module, dict) else None
         if isinstance(kind, str) and not kind.startswith(_LIBRARY):

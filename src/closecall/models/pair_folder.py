@@ -20,6 +20,7 @@ from closecall.models.cards import CARD_FILE, TOKENIZER_FILE, ModelFile
 from closecall.models.hashing import hash_file
 from closecall.models.pair_labels import read_names
 from closecall.plain import read_plain
+from closecall.there import is_dir, is_file
 
 ONNX, TORCH = "onnx", "torch"
 
@@ -93,12 +94,12 @@ def read_pair_folder(folder: Path) -> PairFolder:
         If the folder asks for something that cannot be run here; the message names it.
     """
     try:
-        there = folder.is_dir()
+        there = is_dir(folder)
     except OSError as error:
         raise ModelError(f"{folder}: cannot be read: {error.strerror or error}") from error
     if not there:
         raise ModelError(f"{folder}: no such folder")
-    if (folder / CARD_FILE).is_file():
+    if is_file(folder / CARD_FILE):
         raise ModelError(
             f"{folder}: this model embeds single texts, as 'closecall models add' makes them; a "
             "pair model reads two at once"
@@ -114,7 +115,7 @@ def read_pair_folder(folder: Path) -> PairFolder:
         _require_torch(folder, config, path)
         _require_no_settings(folder, config, module)
     tokenizer = folder / TOKENIZER_FILE
-    if not tokenizer.is_file():
+    if not is_file(tokenizer):
         raise ModelError(
             f"{tokenizer}: no such file; the tokenizer is wanted in the format of the tokenizers "
             "library. Save it with AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)"
@@ -136,7 +137,7 @@ def _weights(folder: Path) -> tuple[str, Path]:
     for kind, names in ((ONNX, GRAPHS), (TORCH, (WEIGHTS,))):
         for name in names:
             path = folder / name
-            if path.is_file():
+            if is_file(path):
                 # A link inside the folder may point to a store of downloads beside it; the hash
                 # is of what it points to. A folder that is a link may not.
                 if name.startswith("onnx/") and not (folder / "onnx").resolve().is_relative_to(
@@ -144,12 +145,12 @@ def _weights(folder: Path) -> tuple[str, Path]:
                 ):
                     raise ModelError(f"{folder / 'onnx'}: leads out of the model's folder")
                 return kind, path
-    if (folder / f"{WEIGHTS}.index.json").is_file():
+    if is_file(folder / f"{WEIGHTS}.index.json"):
         raise UnsupportedArchitectureError(
             f"{folder}: the weights are in several files; save them as one {WEIGHTS}: "
             "model.save_pretrained(FOLDER, max_shard_size='100GB')"
         )
-    if (folder / "pytorch_model.bin").is_file():
+    if is_file(folder / "pytorch_model.bin"):
         raise UnsupportedArchitectureError(
             f"{folder / 'pytorch_model.bin'}: pickled weights can run any code when they are "
             f"read, so they are not. Save the model with {WEIGHTS} instead: "
@@ -184,7 +185,7 @@ def _require_torch(folder: Path, config: dict[str, Any], path: Path) -> None:
             f"{path}: architectures {found!r}: expected a ...ForSequenceClassification; another "
             "model has no layer that scores pairs"
         )
-    if (folder / "adapter_config.json").is_file():
+    if is_file(folder / "adapter_config.json"):
         raise UnsupportedArchitectureError(
             f"{folder / 'adapter_config.json'}: an adapter changes the weights; merge it and "
             "save the whole model"
@@ -208,7 +209,7 @@ def _require_no_settings(folder: Path, config: dict[str, Any], module: dict[str,
 def _require_plain(folder: Path, extra: dict[str, Any], module: dict[str, Any]) -> None:
     """Refuse a folder in sentence-transformers layout that does more than classify a pair."""
     path = folder / "modules.json"
-    if path.is_file():
+    if is_file(path):
         modules = _read_json(path)
         kinds = [
             str(one.get("type", "")).rpartition(".")[2] if isinstance(one, dict) else "?"
@@ -307,7 +308,7 @@ def _unused(config: dict[str, Any]) -> int:
 
 
 def _read_object(path: Path, missing: dict[str, Any] | None = None) -> dict[str, Any]:
-    if missing is not None and not path.is_file():
+    if missing is not None and not is_file(path):
         return missing
     value = _read_json(path)
     if not isinstance(value, dict):

@@ -17,6 +17,7 @@ from closecall.errors import ModelError
 from closecall.models.cards import is_model_name, toml_value
 from closecall.models.hashing import hash_file
 from closecall.plain import read_plain
+from closecall.there import is_dir
 from closecall.toml import read_toml
 
 RECORD_FILE = "pulled.toml"
@@ -164,7 +165,7 @@ def unrecorded(one: PublishedFolder) -> list[Path]:
     return sorted(
         path
         for path in one.folder.rglob("*")
-        if (path.is_symlink() or not path.is_dir()) and path not in listed
+        if (path.is_symlink() or not is_dir(path)) and path not in listed
     )
 
 

@@ -38,6 +38,7 @@ from closecall.models.one_at_a_time import one_at_a_time
 from closecall.models.own_code import refuse_own_code
 from closecall.models.patience import Patience, patiently
 from closecall.models.placing import tidy, unwritable
+from closecall.there import exists, is_dir
 
 _WORK = ".pulling"
 _SPARE_BYTES = 100_000_000
@@ -144,7 +145,7 @@ def _require_free(
 ) -> None:
     """Refuse a name that is taken, or a folder that is."""
     if wanted.to is not None:
-        if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        if exists(place) and (not is_dir(place) or any(place.iterdir())):
             raise UsageError(f"--to {place}: something is there; name a folder that is not")
         return
     aliases = () if known is None or wanted.save_as else known.aliases
@@ -169,7 +170,7 @@ def _require_card(
 
 def _require_room(folder: Path, needed: int) -> None:
     """Refuse early what would fill the disk."""
-    while not folder.exists() and folder != folder.parent:
+    while not exists(folder) and folder != folder.parent:
         folder = folder.parent
     try:
         free = shutil.disk_usage(folder).free

@@ -20,6 +20,7 @@ from closecall.models.cards import CARD_FILE, TOKENIZER_FILE, is_model_name
 from closecall.models.store import store_folder
 from closecall.models.weights import WEIGHTS_FILE
 from closecall.plain import read_plain
+from closecall.there import exists, is_dir, is_file
 
 CONFIG_FILE = "config.json"
 MODULES_FILE = "modules.json"
@@ -82,7 +83,7 @@ def read_static(folder: Path | str) -> StaticFolder:
     """
     path = Path(folder)
     try:
-        there = path.is_dir()
+        there = is_dir(path)
     except (OSError, ValueError) as error:
         raise ModelError(f"{path}: cannot be read: {error}") from error
     if not there:
@@ -108,10 +109,10 @@ def read_static(folder: Path | str) -> StaticFolder:
         )
     made = _record(path / CONFIG_FILE, config.get(RECORD))
     name = path.resolve().name if made is None else made.name
-    inner = next((path / one for one in _FOLDERS if (path / one / WEIGHTS_FILE).is_file()), path)
+    inner = next((path / one for one in _FOLDERS if is_file(path / one / WEIGHTS_FILE)), path)
     weights, tokenizer = inner / WEIGHTS_FILE, inner / TOKENIZER_FILE
     for file in (weights, tokenizer):
-        if not file.is_file():
+        if not is_file(file):
             raise ModelError(f"{file}: no such file")
     return StaticFolder(path, name, weights, tokenizer, normalize, made)
 
@@ -134,7 +135,7 @@ def static_named(name: str) -> Path | None:
     except ModelError:  # no home to keep models in
         return None
     try:
-        return folder if not (folder / CARD_FILE).exists() and is_static(folder) else None
+        return folder if not exists(folder / CARD_FILE) and is_static(folder) else None
     except OSError:  # a store that may not be read holds nothing for this person
         return None
 

@@ -24,6 +24,7 @@ from closecall.models.published import (
     find_published,
     list_published,
 )
+from closecall.there import is_dir, is_file
 
 BUNDLED = "bundled"
 STORE = "store"
@@ -69,7 +70,7 @@ class Listing(msgspec.Struct, frozen=True):
 def bundled_folder() -> Path:
     """Return the folder of the models shipped with closecall."""
     installed = _PACKAGE / "_bundled"
-    return installed if installed.is_dir() else _PACKAGE.parent.parent / "models"
+    return installed if is_dir(installed) else _PACKAGE.parent.parent / "models"
 
 
 def store_folder() -> Path:
@@ -174,9 +175,9 @@ def load_model(folder: Path | str) -> StoredModel:
     """
     path = Path(folder)
     try:
-        there = path.is_dir()
-        compiled = not there or (path / CARD_FILE).is_file()
-        raw = not compiled and (path / "modules.json").is_file()
+        there = is_dir(path)
+        compiled = not there or is_file(path / CARD_FILE)
+        raw = not compiled and is_file(path / "modules.json")
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
     if not there:

@@ -36,6 +36,7 @@ from closecall.models.cards import CARD_FILE, read_card
 from closecall.models.choosing import is_allowed
 from closecall.models.placing import placing, unwritable
 from closecall.models.published import RECORD_FILE, read_published
+from closecall.there import exists, is_file
 
 _CHUNK = 1 << 20
 
@@ -59,7 +60,7 @@ class Unpacked(NamedTuple):
     def cache(self) -> Path | None:
         """The file of vectors it carries, or None."""
         path = self.folder / CACHE
-        return path if path.is_file() else None
+        return path if is_file(path) else None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -111,7 +112,7 @@ def same_as_here(found: Unpacked) -> Path | None:
     for _, root in store.places():
         folder = root / found.manifest.name
         try:
-            if (folder / record).is_file() and all(
+            if is_file(folder / record) and all(
                 hashlib.sha256((folder / name).read_bytes()).hexdigest() == sha256
                 for name, sha256 in members.items()
             ):
@@ -136,7 +137,7 @@ def install(found: Unpacked, *, to: Path | None = None, force: bool = False) -> 
         store.require_free(found.names, place, force=force)
     else:
         place = to
-        if place.is_symlink() or (place.exists() and not force):
+        if place.is_symlink() or (exists(place) and not force):
             raise UsageError(f"--to {place}: already there; name another, or replace it: --force")
     with placing(place) as new:
         shutil.move(found.folder / MODEL, new)
@@ -145,8 +146,8 @@ def install(found: Unpacked, *, to: Path | None = None, force: bool = False) -> 
 
 def _unpack(path: Path, work: Path, most: int) -> Manifest:
     try:
-        if not path.is_file():
-            raise ModelError("no such file" if not path.exists() else "not a file")
+        if not is_file(path):
+            raise ModelError("no such file" if not exists(path) else "not a file")
         size = path.stat().st_size
         if size > most:
             raise ModelError(f"{size:,} bytes, more than the {most:,} that are allowed")

@@ -23,6 +23,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from closecall._version import __version__
 from closecall.errors import ConfigurationError, ModelError
 from closecall.offline import require_online
+from closecall.there import exists, is_dir
 
 REPLACING = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 SYSTEM = "SSL_CERT_FILE"
@@ -198,10 +199,10 @@ def _only(name: str, value: str) -> ssl.SSLContext:
     """Return what trusts the certificates in a file or folder and no other."""
     path = Path(value)
     # Python would go on without a file that is not there, and every connection would fail.
-    if not path.exists():
+    if not exists(path):
         raise ConfigurationError(f"{name}: there is nothing at {value}")
     try:
-        if path.is_dir():
+        if is_dir(path):
             return ssl.create_default_context(capath=value)
         return ssl.create_default_context(cafile=value)
     except (OSError, ssl.SSLError) as error:

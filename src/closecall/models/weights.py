@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from closecall.errors import MissingExtraError, ModelError
 from closecall.models.families import FAMILIES
+from closecall.there import is_file
 
 WEIGHTS_FILE = "model.safetensors"
 
@@ -35,14 +36,14 @@ def weights_path(folder: Path) -> Path:
         If there is no safetensors file; pickled weights are never opened.
     """
     path = folder / WEIGHTS_FILE
-    if path.is_file():
+    if is_file(path):
         return path
-    if (folder / f"{WEIGHTS_FILE}.index.json").is_file():
+    if is_file(folder / f"{WEIGHTS_FILE}.index.json"):
         raise ModelError(
             f"{folder}: the weights are split over several files; save the model with a larger "
             f"max_shard_size so that one {WEIGHTS_FILE} holds them"
         )
-    pickled = next((name for name in _PICKLES if (folder / name).is_file()), None)
+    pickled = next((name for name in _PICKLES if is_file(folder / name)), None)
     if pickled:
         raise ModelError(
             f"{folder}: holds {pickled} but no {WEIGHTS_FILE}. Pickled weights can run code when "
@@ -128,7 +129,7 @@ def _validate(path: Path) -> None:
         import safetensors
     except ImportError as error:
         raise MissingExtraError("Compiling a model", "compile", ["safetensors"]) from error
-    if not path.is_file():
+    if not is_file(path):
         raise ModelError(f"{path}: no such file")
     try:
         with safetensors.safe_open(path, framework="np"):

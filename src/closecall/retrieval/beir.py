@@ -10,6 +10,7 @@ from closecall.records import JSON
 from closecall.retrieval.collection import Collection, Document, Query, assembled
 from closecall.retrieval.lines import Problems, objects, own_id, own_text
 from closecall.retrieval.qrels import read_qrels
+from closecall.there import is_file
 
 CORPUS = "corpus.jsonl"
 QUERIES = "queries.jsonl"
@@ -55,16 +56,16 @@ def folder_files(folder: Path, split: str | None = None) -> tuple[Path, Path, Pa
         A split is asked of a folder that has one file of grades only.
     """
     for name in (CORPUS, QUERIES):
-        if not (folder / name).is_file():
+        if not is_file(folder / name):
             raise DatasetError(
                 f"{folder}: has no {name}. A BEIR folder holds {CORPUS}, {QUERIES} and {QRELS} "
                 f"or {SPLITS}/{SPLIT}.tsv; other names: closecall retrieval CORPUS QUERIES QRELS"
             )
     alone = folder / QRELS
-    if split is None and alone.is_file():
+    if split is None and is_file(alone):
         return folder / CORPUS, folder / QUERIES, alone
     there = sorted(path.stem for path in (folder / SPLITS).glob("*.tsv"))
-    if split is not None and not there and alone.is_file():
+    if split is not None and not there and is_file(alone):
         raise UsageError(f"--split {split}: {folder} has {QRELS} alone, without splits")
     wanted = split or SPLIT
     if wanted not in there:

@@ -26,6 +26,7 @@ from closecall.records import Case
 from closecall.runs.header import DatasetFacts
 from closecall.runs.metered import metered_embedder
 from closecall.storage.places import is_url
+from closecall.there import is_dir
 
 if TYPE_CHECKING:
     from closecall.cache.vectors import VectorCache
@@ -131,7 +132,7 @@ def anywhere(spec: str) -> str:
     if kind in {"onnx", STATIC, ISOTROPIC} and place:
         return f"{kind}:{Path(place).absolute()}"
     folder, mark, options = place.partition("?")
-    if kind == "st" and Path(folder).expanduser().is_dir():  # else a name of the hub's
+    if kind == "st" and is_dir(Path(folder).expanduser()):  # else a name of the hub's
         return f"{kind}:{Path(folder).expanduser().absolute()}{mark}{options}"
     return spec
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from closecall.errors import ClosecallError
 from closecall.records import Case, Label
 from closecall.runs.asked import read_cases
+from closecall.there import is_file
 
 if TYPE_CHECKING:
     from closecall.runs.calibrations import Given
@@ -49,7 +50,7 @@ def _of_file(one: Given) -> Sequence[Case]:
     name = one.made.data.name
     beside = [Path(one.path).parent / name] if one.path else []
     for path in (*beside, Path(name)):
-        if not path.is_file():
+        if not is_file(path):
             continue
         try:
             source, facts = read_cases(path, None, "skip", NEEDED)

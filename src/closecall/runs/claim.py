@@ -15,6 +15,7 @@ from closecall.runs.appender import Appender
 from closecall.runs.values import now_utc
 from closecall.runs.wire import dump_document
 from closecall.storage import locking
+from closecall.there import exists, is_dir
 
 _ELSEWHERE = "Choose another folder: --aef DIR"
 _BEGUN = frozenset({files.RESULTS, files.METRICS, files.WRITER, *files.STAGED})
@@ -38,7 +39,7 @@ def require_vacant(root: Path) -> None:
 
 
 def _require_vacant(root: Path) -> None:
-    status = files.status_of(root) if root.is_dir() else None
+    status = files.status_of(root) if is_dir(root) else None
     if status == "running":
         raise RunFolderError(
             f"{root}: already holds a run that is not closed. Continue it with: closecall eval "
@@ -46,7 +47,7 @@ def _require_vacant(root: Path) -> None:
         )
     if status is not None:
         raise RunFolderError(f"{root}: already holds a run, {status}. {_ELSEWHERE}")
-    if not root.exists():
+    if not exists(root):
         return
     top = set(os.listdir(root))  # noqa: PTH208 - names, not paths
     if top - {path.partition("/")[0] for path in _BEGUN} or not _only_begun(root):

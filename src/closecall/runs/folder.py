@@ -28,6 +28,7 @@ from closecall.runs.values import now_utc
 from closecall.runs.wire import MAX_FILE, SCHEMA_VERSION, Document, dump_document, dump_line
 from closecall.seen import Seen
 from closecall.storage import locking
+from closecall.there import exists
 
 TEXT_BUDGET = MAX_FILE - 256 * 1024 * 1024
 """Bytes of case texts a run keeps; further cases are listed without theirs."""
@@ -110,7 +111,7 @@ class RunFolder:
             raise UsageError("a run needs paths, each of them once")
         run = run_document(_with_paths(header, paths, runs), "running")
         claim.require_vacant(root)
-        made = not root.exists()
+        made = not exists(root)
         with files.translated(
             f"{root}: the run folder cannot be made", "Choose another: --aef DIR"
         ):

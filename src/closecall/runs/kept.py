@@ -23,6 +23,7 @@ from closecall.runs.shards import Shard
 from closecall.runs.stored import header_of, load_run
 from closecall.runs.summary import CaseCounts
 from closecall.storage import locking
+from closecall.there import is_dir, is_file
 
 COMPLETE = "complete"
 CUT_OFF = "cut off"
@@ -91,7 +92,7 @@ def find_run(run: str, place: str | os.PathLike[str]) -> Path:
         There is none, or several fit.
     """
     path = Path(run)
-    if run and path.is_dir():
+    if run and is_dir(path):
         return path
     if run and path.name == run:
         fits = [folder for folder in _folders(Path(place)) if folder.name.startswith(run)]
@@ -184,12 +185,12 @@ def remove(folder: Path) -> None:
 
 def _folders(place: Path) -> Iterator[Path]:
     with files.translated(f"{place}: cannot be listed"):
-        if not place.is_dir():
+        if not is_dir(place):
             return
         entries = sorted(os.scandir(place), key=lambda entry: entry.name)
     for entry in entries:
         path = Path(entry.path)
-        if entry.is_dir(follow_symlinks=False) and (path / files.RUN).is_file():
+        if entry.is_dir(follow_symlinks=False) and is_file(path / files.RUN):
             yield path
 
 

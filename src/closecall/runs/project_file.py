@@ -10,6 +10,7 @@ from typing import Any
 
 from closecall.errors import ConfigurationError
 from closecall.plain import read_plain
+from closecall.there import exists
 from closecall.toml import read_toml
 
 OWN, SHARED = "closecall.toml", "pyproject.toml"
@@ -43,7 +44,7 @@ def find_member(
             )
         if found:
             return found[0]
-        if (place / ".git").exists():
+        if exists(place / ".git"):
             break
     return None
 

@@ -15,6 +15,7 @@ from closecall.runs.caselines import filed_id, read_case, read_responses
 from closecall.runs.files import CASES, METRICS, RESULTS, RUN, SEAL, SUMMARY, Line
 from closecall.runs.tally import PENDING
 from closecall.runs.wire import Document
+from closecall.there import is_dir
 
 CUT = b'"truncated"'
 """Stands in every line whose texts were cut, and perhaps in others."""
@@ -67,7 +68,7 @@ class RunReader:
     def __init__(self, path: Path) -> None:
         self.path = path
         with files.translated(f"{path}: cannot be opened"):
-            if not path.is_dir():
+            if not is_dir(path):
                 raise RunFolderError(f"{path}: there is no such folder")
         if files.status_of(path) is None:
             raise RunFolderError(f"{path}: is not a run folder, it has no {RUN}")

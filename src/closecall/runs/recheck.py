@@ -38,14 +38,17 @@ _STATES = {
 _DECIDED = frozenset({State.PASSED, State.FAILED})
 _COUNTED = ("repeats", "agreement")
 """What of our own part of the summary can be counted again from the lines."""
+_WORDS = ("verdict", "aggregate")
+"""What an entry of the summary says of its figures; a mean has no ``aggregate``."""
 
 
 def own_header(run: RunReader) -> RunHeader | None:
-    """Return the header in closecall's own words; None for a run that another tool wrote."""
-    producer = run.header.get("producer")
+    """Return the header in closecall's own words; None where there is none.
+
+    Whoever the producer is said to be: what reports are made of is this header.
+    """
     config = run.header.get("config")
-    ours = isinstance(producer, dict) and producer.get("name") == "closecall"
-    if not ours or not isinstance(config, dict) or EXT not in config:
+    if not isinstance(config, dict) or EXT not in config:
         return None
     from closecall.runs.stored import header_in
 
@@ -119,13 +122,9 @@ class Recheck:
             )
         again = sinks.summary_json(header, self._tally.metrics, repeats=self._tally.repeats())
         try:
-            stated = {lane["lane"]: _entries(lane) for lane in summary["lanes"]}
+            yield from _entry_problems(place, summary, again)
         except (KeyError, TypeError, AttributeError):  # the check of the summary says so
             return
-        for lane in again["lanes"]:
-            missing = set(_entries(lane)) - set(stated.get(lane["lane"], ()))
-            for metric, path in sorted(missing):
-                yield f"{place}: lane {lane['lane']} lacks {metric} at {path}"
         told, counted = _own(summary), _own(again)
         for name in _COUNTED:
             if name in told and not _near(told[name], counted.get(name)):
@@ -223,6 +222,24 @@ def differing(stated: Mapping[str, Any], expected: Mapping[str, Any]) -> Iterato
             yield from (f"{name}.{inner}" for inner in differing(told, value))
         elif told != value:
             yield name
+
+
+def _entry_problems(place: object, summary: Document, again: Document) -> Iterator[str]:
+    """Yield which entry a summary lacks, and where one says another thing of its figures."""
+    stated = {lane["lane"]: _entries(lane) for lane in summary["lanes"]}
+    for lane in again["lanes"]:
+        there = stated.get(lane["lane"], {})
+        for (metric, path), entry in sorted(_entries(lane).items()):
+            told = there.get((metric, path))
+            if told is None:
+                yield f"{place}: lane {lane['lane']} lacks {metric} at {path}"
+                continue
+            for name in _WORDS:
+                if told.get(name) != entry.get(name):
+                    yield (
+                        f"{place}: lane {lane['lane']}, {metric} at {path}: {name} should be "
+                        f"{entry.get(name)!r}, is {told.get(name)!r}"
+                    )
 
 
 def _as_read(document: Document) -> Document:

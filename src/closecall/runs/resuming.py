@@ -19,6 +19,7 @@ from closecall.runs.prices import Prices
 from closecall.runs.record import Run
 from closecall.runs.runner import Progress
 from closecall.runs.work import Watch
+from closecall.there import is_file
 
 if TYPE_CHECKING:
     from closecall.cassettes import Cassette
@@ -141,7 +142,7 @@ def _kept_budget(header: RunHeader) -> str | None:
 def _kept_labels(header: RunHeader, on_notice: Callable[[str], None] | None) -> str | bool | None:
     """Return where labelled answers come from; what is only shown stops no run that goes on."""
     kept = header.asked.get(LABELS)
-    if isinstance(kept, str) and not Path(kept).is_file():
+    if isinstance(kept, str) and not is_file(Path(kept)):
         if on_notice is not None:
             on_notice(f"{kept} is not there any more: no labelled answers beside unsure ones")
         return None

@@ -24,6 +24,7 @@ from closecall.runs.tally import summary_entry
 from closecall.runs.trial_lines import AT_LEAST, row_lines
 from closecall.runs.values import encode_ref
 from closecall.subjects.repeats import passes_needed
+from closecall.there import exists
 
 if TYPE_CHECKING:
     from closecall.embedders.base import Usage
@@ -232,6 +233,6 @@ def default_place(run_id: str, root: Path | None = None) -> Path:
     if not os.access(home / "runs", os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(home / "runs"))
     ignore = home / ".gitignore"
-    if not ignore.exists():
+    if not exists(ignore):
         ignore.write_bytes(b"# Written by closecall.\n*\n")
     return home / "runs" / run_id

@@ -13,7 +13,9 @@ from typing import Any
 import msgspec
 
 from closecall.embedders.base import TextKey
+from closecall.errors import UsageError
 from closecall.records import Measured, Measurement, Unmeasured
+from closecall.runs.wire import MAX_INTEGER, dump_line
 
 MAX_DETAILS = 64 * 1024
 """Characters of a measurement's details, as JSON."""
@@ -21,7 +23,11 @@ MAX_DETAILS = 64 * 1024
 MAX_PLAIN = 1024
 """Characters of a text in details that needs no closer look."""
 
-_PLAIN = frozenset({int, bool, type(None)})
+_MOST_PLAIN = 50
+"""Members of details that need no closer look: together they stay below ``MAX_DETAILS``."""
+
+_LONGEST_NAME = 200
+_PLAIN = frozenset({bool, type(None)})
 _NUMBERS = ("similarity", "value", "score")
 
 
@@ -48,8 +54,14 @@ def checked_measurement(measurement: object) -> Measurement:
         for name in _NUMBERS
         if (number := getattr(measurement, name)) is not None and type(number) is not float
     }
-    if not all(map(_is_plain, measurement.details.values())):
-        changed["details"] = _as_json(measurement.details)
+    score = changed.get("score", measurement.score)
+    if score is not None and not 0 <= round(score / 100, 6) <= 1:
+        raise ValueError(f"score must be from 0 to 100, got {score}")
+    details = measurement.details
+    if len(details) > _MOST_PLAIN or not (
+        all(map(_is_plain, details.values())) and all(map(_is_name, details))
+    ):
+        changed["details"] = _as_json(details)
     return msgspec.structs.replace(measurement, **changed) if changed else measurement
 
 
@@ -58,14 +70,27 @@ def _is_plain(value: object) -> bool:
     kind = type(value)
     if kind is str:
         return len(value) <= MAX_PLAIN  # type: ignore[arg-type]  # a str, by the line above
+    if kind is int:
+        return -MAX_INTEGER <= value <= MAX_INTEGER  # type: ignore[operator]
     return kind in _PLAIN or (kind is float and math.isfinite(value))  # type: ignore[arg-type]
 
 
+def _is_name(name: object) -> bool:
+    return type(name) is str and len(name) <= _LONGEST_NAME
+
+
 def _as_json(details: dict[str, Any]) -> dict[str, Any]:
+    odd = next((name for name in details if not isinstance(name, str)), None)
+    if odd is not None:
+        raise TypeError(f"details: a member's name must be text, got {odd!r:.80}")
     text = json.dumps(details, allow_nan=False, default=_from_numpy)
     if len(text) > MAX_DETAILS:
         raise ValueError(f"details of {len(text):,} characters; at most {MAX_DETAILS:,} are kept")
     plain: dict[str, Any] = json.loads(text)
+    try:
+        dump_line(plain)
+    except UsageError as error:
+        raise ValueError(f"details: {error}") from error
     return plain
 
 

@@ -14,6 +14,7 @@ from typing import BinaryIO
 from closecall.atomic import PREFIX, new_file_mode, whole_bytes
 from closecall.errors import StorageError, UsageError
 from closecall.storage.store import checked
+from closecall.there import exists, is_file
 
 
 class LocalStore:
@@ -37,7 +38,7 @@ class LocalStore:
 
     def exists(self, name: str) -> bool:
         """Whether there is such a file."""
-        return self._path(name).is_file()
+        return is_file(self._path(name))
 
     def size(self, name: str) -> int:
         """Return its bytes."""
@@ -104,7 +105,7 @@ class LocalStore:
             with _translated(place, what):
                 if place.is_symlink():
                     raise StorageError(f"{place}: is a link; the folder holds its files itself")
-                if missing_ok and not place.exists():
+                if missing_ok and not exists(place):
                     return
                 if place == path and not stat.S_ISREG(place.stat().st_mode):
                     raise StorageError(f"{place}: is not a regular file")

@@ -9,6 +9,7 @@ from closecall.errors import StorageError
 from closecall.storage.local import LocalStore
 from closecall.storage.places import is_url, located
 from closecall.storage.store import Store
+from closecall.there import exists, is_dir
 
 
 def open_store(place: str | os.PathLike[str], *, create: bool = False) -> Store:
@@ -39,8 +40,8 @@ def open_store(place: str | os.PathLike[str], *, create: bool = False) -> Store:
     try:
         if create:
             root.mkdir(parents=True, exist_ok=True)
-        if not root.is_dir():
-            what = "is no folder" if root.exists() else "there is no such folder"
+        if not is_dir(root):
+            what = "is no folder" if exists(root) else "there is no such folder"
             raise StorageError(f"{root}: {what}")
     except OSError as error:
         raise StorageError(f"{root}: cannot be used: {error.strerror or error}") from error

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from closecall.errors import ConfigurationError, UsageError
 from closecall.offline import VARIABLE, offline
+from closecall.there import exists
 
 S3 = "s3"
 AZURE = ("az", "abfs", "abfss")
@@ -20,6 +21,7 @@ SCHEMES = (S3, *AZURE, *GOOGLE, MEMORY)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 _MANGLED = re.compile(rf"(?:{'|'.join(SCHEMES)}):/(?!/)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_PORT = re.compile(r"\A[^:]*:\d{1,5}\Z")
 _LISTED = "s3://, az://, abfs://, abfss://, gs:// and gcs://"
 
 
@@ -46,7 +48,7 @@ def is_url(place: str | os.PathLike[str]) -> bool:
     text = os.fspath(place)
     found = _URL.match(text)
     if found is None:
-        if _MANGLED.match(text) and not Path(text).exists():
+        if _MANGLED.match(text) and not exists(Path(text)):
             raise UsageError(
                 f"{text}: a URL has two slashes after its scheme, and a Path keeps one; give it "
                 "as text"
@@ -89,6 +91,11 @@ def located(place: str | os.PathLike[str]) -> Location:
             f"{shown}: a URL may hold no user or key. Leave out what stands before the @; "
             "credentials come from the environment"
         )
+    if scheme != MEMORY and _may_hold_key(host):
+        raise UsageError(
+            f"{shown}: no bucket has a colon in its name, and a URL may hold no user or key; "
+            "credentials come from the environment"
+        )
     if not host:
         raise UsageError(f"{shown}: names no bucket; write {scheme}://BUCKET/NAME")
     parts = rest.split("/")
@@ -107,4 +114,11 @@ def _shown(text: str) -> str:
     scheme, mark, rest = text.partition("://")
     rest = re.split(r"[?#]", rest, maxsplit=1)[0]
     host, slash, path = rest.partition("/")
+    if _may_hold_key(host) and "@" in path:
+        host, slash, path = rest.rpartition("@")[2].partition("/")
     return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}"
+
+
+def _may_hold_key(host: str) -> bool:
+    """Whether a name has a colon: a key with a slash in it ends there, before its @."""
+    return ":" in host and not host.startswith("arn:") and _PORT.search(host) is None

@@ -23,6 +23,7 @@ from closecall.storage import locking
 from closecall.storage.fetching import fetch
 from closecall.storage.places import located
 from closecall.storage.remote import UrlStore, open_remote
+from closecall.there import exists
 
 TAKE_OVER = "--take-over"
 _HOME = Path(".closecall", "spool")
@@ -85,7 +86,7 @@ class Spool:
             self.left_over = self._claimed(take_over=take_over)
             self.folder.mkdir(parents=True, exist_ok=True)
         except BaseException:
-            if not (self._home / _NOTE).exists() and not _holds(self.folder):
+            if not exists(self._home / _NOTE) and not _holds(self.folder):
                 shutil.rmtree(self._home, ignore_errors=True)
             self.leave()
             raise
@@ -159,7 +160,7 @@ class Spool:
 
 
 def _holds(folder: Path) -> bool:
-    return folder.exists() and any(folder.iterdir())
+    return exists(folder) and any(folder.iterdir())
 
 
 def _digest(place: str, claim: str) -> str:
@@ -171,7 +172,7 @@ def _own_folder() -> Path:
     try:
         _HOME.mkdir(parents=True, exist_ok=True)
         ignore = _HOME.parent / ".gitignore"
-        if not ignore.exists():
+        if not exists(ignore):
             ignore.write_bytes(b"# Written by closecall.\n*\n")
     except OSError as error:
         raise StorageError(

@@ -8,6 +8,7 @@ from typing import Any
 
 from closecall.errors import ModelError
 from closecall.plain import read_plain
+from closecall.there import is_file
 
 MOST_BYTES = 8_000_000
 """Configurations are a few thousand bytes; a larger one is not read."""
@@ -37,7 +38,7 @@ def read_object(path: Path, *, missing_ok: bool = False) -> dict[str, Any]:
     ModelError
         If it is missing and must not be, cannot be read, or holds something else.
     """
-    if missing_ok and not path.is_file():
+    if missing_ok and not is_file(path):
         return {}
     value = read_json(path)
     if not isinstance(value, dict):

@@ -19,6 +19,7 @@ from closecall.embedders.st.trust import (
     require_plain_transformer,
 )
 from closecall.errors import ModelError, UnsupportedArchitectureError
+from closecall.there import is_dir, is_file, resolved
 
 TRANSFORMER, POOLING, NORMALIZE, DENSE = "Transformer", "Pooling", "Normalize", "Dense"
 MODULES = (TRANSFORMER, POOLING, DENSE, "LayerNorm", "Dropout", NORMALIZE)
@@ -143,7 +144,7 @@ def read_st_layout(
 
 def _modules(folder: Path) -> tuple[Module, ...]:
     path = folder / "modules.json"
-    if not path.is_file():
+    if not is_file(path):
         raise ModelError(
             f"{path}: no such file, so nothing says how tokens become one vector. Save the model "
             "with SentenceTransformer(...).save(FOLDER) first, with the pooling it was made for"
@@ -188,8 +189,8 @@ def _inside(folder: Path, relative: str) -> Path:
     parts = PurePosixPath(relative.replace("\\", "/"))
     try:
         root = folder.resolve()
-        target = (root / parts).resolve()
-        target.is_dir()
+        target = resolved(root / parts)
+        is_dir(target)
     # A ring of links, a name too long, a NUL, half a character.
     except (OSError, RuntimeError, ValueError) as error:
         raise ModelError(

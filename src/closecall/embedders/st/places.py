@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from closecall.errors import MissingExtraError, ModelError, UsageError
+from closecall.there import is_dir
 
 # Where names without an organisation come from.
 _ORGANISATION = "sentence-transformers"
@@ -49,7 +50,7 @@ def find_place(name: str, revision: str = "") -> Place:
     """
     folder = Path(name).expanduser()
     try:
-        there = folder.is_dir()
+        there = is_dir(folder)
     except OSError as error:
         raise ModelError(f"{name}: cannot be read: {error.strerror or error}") from error
     if there:

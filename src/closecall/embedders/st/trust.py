@@ -13,6 +13,7 @@ from typing import Any
 
 from closecall.embedders.st.files import read_object
 from closecall.errors import ModelError, UnsupportedArchitectureError
+from closecall.there import is_file
 
 _CODE = "auto_map"
 _ATTENTION = ("attn_implementation", "_attn_implementation", "experts_implementation")
@@ -67,7 +68,7 @@ def require_plain_transformer(folder: Path) -> dict[str, Any]:
             raise UnsupportedArchitectureError(
                 f"{path}: {field}: quantised weights are not run; use the model they came from"
             )
-    if (folder / "adapter_config.json").is_file():
+    if is_file(folder / "adapter_config.json"):
         raise UnsupportedArchitectureError(
             f"{folder / 'adapter_config.json'}: an adapter on top of another model; merge it "
             "into that model (merge_and_unload) and save the whole"

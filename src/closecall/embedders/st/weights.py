@@ -18,6 +18,7 @@ from closecall.embedders.st.layout import TRANSFORMER, WEIGHTED, StLayout
 from closecall.errors import ModelError
 from closecall.instrument import canonical_json
 from closecall.models.hashing import hash_file
+from closecall.there import is_file
 
 WEIGHTS = "model.safetensors"
 INDEX = f"{WEIGHTS}.index.json"
@@ -126,11 +127,11 @@ def tensor_names(path: Path) -> set[str]:
 
 
 def _weights_in(folder: Path, *, split: bool) -> list[Path]:
-    if (folder / WEIGHTS).is_file():
+    if is_file(folder / WEIGHTS):
         return [folder / WEIGHTS]
-    if split and (folder / INDEX).is_file():
+    if split and is_file(folder / INDEX):
         return _parts(folder)
-    pickled = next((name for name in _PICKLES if (folder / name).is_file()), None)
+    pickled = next((name for name in _PICKLES if is_file(folder / name)), None)
     if pickled:
         raise ModelError(
             f"{folder}: holds {pickled} but no {WEIGHTS}. Pickled weights can run code when "
@@ -149,15 +150,15 @@ def _parts(folder: Path) -> list[Path]:
     for name in names:
         if Path(name).name != name or "\\" in name or not name.endswith(".safetensors"):
             raise ModelError(f"{path}: weight_map: {name!r} is not a safetensors file beside it")
-        if not (folder / name).is_file():
+        if not is_file(folder / name):
             raise ModelError(f"{folder / name}: no such file; the model is not whole")
     return [folder / name for name in names]
 
 
 def _tokenizer_files(folder: Path) -> list[Path]:
-    if (folder / _TOKENIZER).is_file():
+    if is_file(folder / _TOKENIZER):
         return [folder / _TOKENIZER]
-    found = [folder / name for name in _VOCABULARIES if (folder / name).is_file()]
+    found = [folder / name for name in _VOCABULARIES if is_file(folder / name)]
     if not found:
         raise ModelError(
             f"{folder / _TOKENIZER}: no such file, nor a vocabulary; save the tokenizer beside "
@@ -179,7 +180,7 @@ def _config_digest(layout: StLayout) -> str:
     said: list[Any] = [[module.kind, _without(module.config)] for module in layout.modules]
     for name in _SETTINGS:
         path = layout.transformer / name
-        said.append(_without(read_json(path)) if path.is_file() else None)
+        said.append(_without(read_json(path)) if is_file(path) else None)
     reading = layout.transformer / "sentence_bert_config.json"
     said.append(_without(read_object(reading, missing_ok=True)))
     try:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from closecall.errors import ModelError, UsageError
 from closecall.models.cards import is_model_name
 from closecall.models.store import store_folder
+from closecall.there import is_dir
 
 _APART = ":,"
 """What parts a metric's options, and one metric from the next."""
@@ -55,10 +56,8 @@ def named_folder(metric: str, model: object) -> Named:
 
 def _in_store(metric: str, name: str) -> Path:
     folder = store_folder() / name
-    if not folder.is_dir():
-        here = (
-            f". For the folder here write {metric}:model=./{name}" if Path(name).is_dir() else ""
-        )
+    if not is_dir(folder):
+        here = f". For the folder here write {metric}:model=./{name}" if is_dir(Path(name)) else ""
         raise ModelError(f"{metric}: no folder {name} in {_store()}{here}")
     return folder
 

@@ -10,6 +10,7 @@ from closecall.atomic import whole_file
 from closecall.errors import DataError, UsageError
 from closecall.report.charts.chart import Drawn, NoChart
 from closecall.report.charts.svg import svg
+from closecall.there import exists, is_file, resolved
 
 FORMS = (".svg", ".png")
 
@@ -48,15 +49,15 @@ def _write(data: bytes, path: Path) -> None:
     """Put bytes where the path leads, under a temporary name first."""
     temporary = None
     try:
-        if path.exists() and not path.is_file():  # a pipe or a device is written to
+        if exists(path) and not is_file(path):  # a pipe or a device is written to
             path.write_bytes(data)
             return
-        target = path.resolve()
+        target = resolved(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=".closecall-")
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+        mode = target.stat().st_mode & 0o777 if exists(target) else 0o666 & ~_umask()
         Path(temporary).chmod(mode)
         Path(temporary).replace(target)
         temporary = None
