@@ -40,7 +40,12 @@ events["threads"] = [t.name for t in threading.enumerate() if t is not threading
 print(json.dumps({"done": done, "absent": absent, **events}))
 """
 
-OPTIONAL = ("closecall.integrations.", "closecall.ray", "closecall.pytest_plugin")
+OPTIONAL = (
+    "closecall.integrations.",
+    "closecall.labelling.terminal",
+    "closecall.pytest_plugin",
+    "closecall.ray",
+)
 """What belongs to another program, which need not be here."""
 
 

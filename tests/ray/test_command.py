@@ -207,6 +207,7 @@ def test_what_ray_says_of_no_cluster_ends_in_one_full_stop(monkeypatch):
     def none(**_):
         raise ConnectionError("Could not find any running Ray instance.\nMore lines")
 
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
     monkeypatch.setattr(ray, "init", none)
     told = (
         r"no Ray cluster at auto: Could not find any running Ray instance\. One that asks for a "
