@@ -58,15 +58,15 @@ def read_layout(folder: Path) -> Layout:
     if not is_dir(folder):
         raise ModelError(f"{folder}: no such folder")
     paths = _modules(folder)
-    transformer = _inside(folder, paths["Transformer"])
+    transformer = inside(folder, paths["Transformer"])
     _require_tokenizer(transformer)
     config = read_config(transformer / "config.json")
     window, lowercase = _window(transformer, config)
     prefixes = _prefixes(folder / "config_sentence_transformers.json")
-    pooling_file = _inside(folder, paths["Pooling"]) / "config.json"
+    pooling_file = inside(folder, paths["Pooling"]) / "config.json"
     normalize = "Normalize" in paths
     if normalize:
-        _require_plain_normalize(_inside(folder, paths["Normalize"]) / "config.json")
+        _require_plain_normalize(inside(folder, paths["Normalize"]) / "config.json")
     return Layout(
         folder=folder,
         transformer=transformer,
@@ -120,7 +120,7 @@ def _module_kind(name: str, path: Path) -> str:
     return kind
 
 
-def _inside(folder: Path, relative: str) -> Path:
+def inside(folder: Path, relative: str) -> Path:
     """Return the module's folder, or refuse a path that leads out of the model's folder."""
     parts = PurePosixPath(relative.replace("\\", "/"))
     try:

@@ -18,6 +18,7 @@ from closecall.errors import RunFolderError, UsageError
 from closecall.runs import claim, files
 from closecall.runs.aef import Written, metrics_document, run_document, seal_document
 from closecall.runs.appender import Appender
+from closecall.runs.asked_paths import paths_of, runs_of, with_paths
 from closecall.runs.case_order import TRIAL, Order
 from closecall.runs.caselines import SpelledCase, dump_case, line_of, without_texts
 from closecall.runs.reader import checked_result
@@ -32,7 +33,6 @@ from closecall.there import exists
 
 TEXT_BUDGET = MAX_FILE - 256 * 1024 * 1024
 """Bytes of case texts a run keeps; further cases are listed without theirs."""
-_OURS = "closecall"
 
 
 class RunFolder:
@@ -109,7 +109,7 @@ class RunFolder:
             paths = [m["id"] for m in declared["metrics"] if m["kind"] not in FROM_STATE]
         if not paths or len(set(paths)) != len(paths):
             raise UsageError("a run needs paths, each of them once")
-        run = run_document(_with_paths(header, paths, runs), "running")
+        run = run_document(with_paths(header, paths, runs), "running")
         claim.require_vacant(root)
         made = not exists(root)
         with files.translated(
@@ -161,12 +161,12 @@ class RunFolder:
     def _resumed(cls, root: Path, results: Appender) -> Self:
         header = files.read_document(root, files.RUN)
         metrics = files.read_document(root, files.METRICS).get("metrics")
-        paths = _paths_of(header)
+        paths = paths_of(header)
         if not paths or not isinstance(metrics, list) or not isinstance(header.get("runId"), str):
             raise RunFolderError(
                 f"{root / files.RUN}: was not written by closecall, which alone knows how to go on"
             )
-        folder = cls(root, header, metrics, paths, results, runs=_runs_of(header))
+        folder = cls(root, header, metrics, paths, results, runs=runs_of(header))
         kept = survey(root, folder.run_id, folder._order)
         with files.translated(f"{root}: cannot be written"):
             # A summary, gates or seal of an open run are what a killed close left behind.
@@ -370,28 +370,6 @@ def _place(line: Mapping[str, Any] | Written) -> tuple[str, str, int | None]:
 
 def _of_run(trial: int | None) -> str:
     return "" if trial is None else f" in run {trial}"
-
-
-def _with_paths(header: Mapping[str, Any], paths: Sequence[str], runs: int) -> Document:
-    """Return the header with the paths recorded, which resuming needs, and the runs if several."""
-    ext = dict(header.get("ext", {}))
-    ext[_OURS] = {**ext.get(_OURS, {}), "paths": list(paths)}
-    if runs > 1:
-        ext[_OURS]["runs"] = runs
-    return {**header, "ext": ext}
-
-
-def _runs_of(header: Mapping[str, Any]) -> int:
-    runs = header["ext"][_OURS].get("runs", 1)
-    return runs if isinstance(runs, int) and runs >= 1 else 1
-
-
-def _paths_of(header: Mapping[str, Any]) -> list[str] | None:
-    ext = header.get("ext")
-    ours = ext.get(_OURS) if isinstance(ext, dict) else None
-    paths = ours.get("paths") if isinstance(ours, dict) else None
-    fine = isinstance(paths, list) and all(isinstance(path, str) for path in paths)
-    return paths if fine else None
 
 
 def _require_running(root: Path) -> None:

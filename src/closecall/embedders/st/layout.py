@@ -6,7 +6,7 @@ record from which the identity is made; once the model is loaded it is held agai
 
 from __future__ import annotations
 
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, TypeGuard
 
 import msgspec
@@ -19,7 +19,8 @@ from closecall.embedders.st.trust import (
     require_plain_transformer,
 )
 from closecall.errors import ModelError, UnsupportedArchitectureError
-from closecall.there import is_dir, is_file, resolved
+from closecall.models.layout import inside
+from closecall.there import is_file
 
 TRANSFORMER, POOLING, NORMALIZE, DENSE = "Transformer", "Pooling", "Normalize", "Dense"
 MODULES = (TRANSFORMER, POOLING, DENSE, "LayerNorm", "Dropout", NORMALIZE)
@@ -158,7 +159,7 @@ def _modules(folder: Path) -> tuple[Module, ...]:
             if not isinstance(entry.get(field), str):
                 raise ModelError(f"{path}: [{number}].{field}: expected a string")
         kind = _kind(entry["type"], path)
-        place = _inside(folder, entry["path"])
+        place = inside(folder, entry["path"])
         found.append(Module(kind, place, _config(kind, place)))
     kinds = [module.kind for module in found]
     if kinds[:2] != [TRANSFORMER, POOLING] or set(kinds[2:]) & {TRANSFORMER, POOLING}:
@@ -183,24 +184,6 @@ def _kind(name: str, path: Path) -> str:
             f"{path}: module {name!r} is not one that is run ({', '.join(MODULES)})"
         )
     return kind
-
-
-def _inside(folder: Path, relative: str) -> Path:
-    parts = PurePosixPath(relative.replace("\\", "/"))
-    try:
-        root = folder.resolve()
-        target = resolved(root / parts)
-        is_dir(target)
-    # A ring of links, a name too long, a NUL, half a character.
-    except (OSError, RuntimeError, ValueError) as error:
-        raise ModelError(
-            f"{folder / 'modules.json'}: path {relative!r:.80} cannot be one: {error!s:.80}"
-        ) from error
-    if parts.is_absolute() or ".." in parts.parts or not target.is_relative_to(root):
-        raise ModelError(
-            f"{folder / 'modules.json'}: path {relative!r:.80} leads out of the model's folder"
-        )
-    return folder / parts
 
 
 def _config(kind: str, folder: Path) -> dict[str, Any]:
