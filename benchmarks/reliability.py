@@ -158,10 +158,21 @@ def _summary(name: str, rows: Sequence[Counts]) -> str:
         "inputs": f"malformed inputs: {tried:,} tried, {also('typed errors'):,} typed errors, "
         f"{also('read'):,} read, {also('crashes'):,} crashes, {also('hangs'):,} hangs",
         "load": f"requests under load: {held:,} of {tried:,} served, {tried - held:,} lost",
-        "memory": f"memory: {'flat' if held == tried else 'it grows'}, steepest "
-        f"{max((row.also.get('MB per 1,000', 0) for row in rows), default=0):.2f} MB per 1,000 "
-        "operations",
+        "memory": f"memory: {'flat' if held == tried else 'it grows'}{_steepest(rows)}",
     }[name]
+
+
+def _steepest(rows: Sequence[Counts]) -> str:
+    """Return the largest slope in words, with its operations: of few it is noise."""
+    slope = "MB per 1,000"
+    fitted = [row for row in rows if slope in row.also]
+    if not fitted:
+        return ""
+    row = max(fitted, key=lambda one: one.also[slope])
+    return (
+        f"; steepest {row.also[slope]:.2f} {slope} operations, of {row.tried:,} operations that "
+        f"added {row.also['MB added']:.2f} MB ({row.what})"
+    )
 
 
 if __name__ == "__main__":
