@@ -205,8 +205,8 @@ def _warmed(commands: list[Command], env: dict[str, str]) -> dict[str, float]:
 
 def _score(env: dict[str, str], *options: str, python: tuple[str, ...] = ()) -> Command:
     argv = [sys.executable, *python, "-m", "closecall", "score", *TEXTS, *options]
-    # 1 says that the pair does not reach the cutoff, which is a score as well.
-    return Command(SCORE, argv, env, (0, 1))
+    # 1 says that the pair does not reach the cutoff, 11 that it is unsure: both are scores.
+    return Command(SCORE, argv, env, (0, 1, 11))
 
 
 def _summary(commands: list[Command], cosines: dict[str, float]) -> dict[str, Any]:

@@ -37,7 +37,8 @@ OF_NO_INPUT = frozenset(
         "calibration.records.MOST_DECIMALS", "gates.intervals.MOST_BETS", "gates.needed.MOST",
         "metrics.alignment.weights.LONGEST_QUESTION", "metrics.alignment.windows.MOST",
         "metrics.alignment.words.MOST_WORDS", "metrics.guards.polarity.MOST",
-        "metrics.pairs.tokenising.MOST_OVERLAP", "retrieval.randomisation.MOST_EXACT",
+        "metrics.pairs.tokenising.MOST_OVERLAP", "metrics.support.context.MOST_SENTENCES",
+        "metrics.support.occlusion.MOST", "retrieval.randomisation.MOST_EXACT",
         "retrieval.randomisation.MOST_WHOLE", "runs.comparing.compare.MOST_ALPHA",
         # Defaults and ranges of single options, which --help or the error tells.
         "cli.label.MOST_NAME", "cli.plan.MOST", "stress.making.MOST", "index.building.MAX_SEED",

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import shutil
 import sys
 from importlib.util import find_spec
@@ -169,6 +170,15 @@ def here(made, tmp_path, monkeypatch):
     return folder
 
 
+BEFORE = [
+    ("--offline", "score", "a", "b", *AFAR),
+    ("--offline", "eval", BUCKET + ".jsonl"),
+    ("--offline", "models", "pull", "someone/something"),
+    ("models", "--offline", "pull", "someone/something"),
+    ("--offline", "runs", "--offline", "list", BUCKET, "--offline"),
+]
+
+
 # A try that got past the refusal is noted by the suite's own guard, and fails the test.
 
 
@@ -191,6 +201,30 @@ def test_what_would_use_the_network_is_refused(arguments, how, here, monkeypatch
     assert KEY not in out + err
     left = {path for path in here.rglob("*") if path not in before}
     assert not {path.name for path in left if path.is_file()} - {".gitignore"}, left
+
+
+@pytest.mark.skipif(
+    find_spec("openai") is None, reason="openai is not installed: closecall[remote]"
+)
+@pytest.mark.parametrize("arguments", BEFORE, ids=" ".join)
+def test_before_the_command_it_means_the_same(arguments, here, monkeypatch, capfd):
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert run(list(arguments)) == 3
+    assert "network" in capfd.readouterr().err
+    assert VARIABLE not in os.environ
+    assert run(["--offline", "score", "a", "a"]) == 0
+
+
+def test_before_doctor_it_means_the_same(capfd):
+    assert run(["--offline", "doctor", "--json"]) == 0
+    told = {check["name"]: check["found"] for check in json.loads(capfd.readouterr().out)}
+    assert told["offline"] == "no connection tried"
+
+
+@pytest.mark.parametrize("group", [(), ("models",)])
+def test_the_help_of_a_group_names_it(group, capfd):
+    assert run([*group, "--help"]) == 0
+    assert "--offline" in capfd.readouterr().out
 
 
 def test_what_needs_no_network_works_without(here, capfd):

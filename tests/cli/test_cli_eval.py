@@ -319,6 +319,38 @@ def test_an_error_before_any_result_gives_no_such_hint(process, write, passing, 
     assert "Go on with" not in cli("eval", path, "--aef", "other").err
 
 
+WITHOUT_RUNTIME = """
+import sys
+from closecall.cli import run
+sys.modules["onnxruntime"] = None
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("kept", [("--aef", "run"), ("--parts", "run")], ids=["folder", "parts"])
+def test_a_run_begun_in_vain_says_how_to_go_on_once_what_it_lacks_is_there(
+    kept, process, cli, write, passing
+):
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed: closecall[parquet]")
+    cli("eval", write(passing), "--no-aef")  # the cache knows the model
+    path = write(passing, {"id": "new", "response": "never seen", "reference": "nor this"})
+    said = process("eval", path, *kept, code=WITHOUT_RUNTIME)
+    assert said.returncode == 3
+    assert b"onnxruntime cannot be imported" in said.stderr
+    assert b"Go on with: closecall eval --resume run" in said.stderr
+    assert not list(Path("run").glob("parts/part-*"))
+    assert cli("eval", "--resume", "run").code == 1
+
+
+def test_a_run_that_another_call_began_is_not_gone_on_with_by_this_one_s_error(
+    process, cli, write, passing
+):
+    path = write(passing)
+    cli("eval", path, "--aef", "run")
+    said = process("ConfigurationError", 0, "eval", path, "--aef", "run", code=BROKEN)
+    assert b"Go on with" not in said.stderr
+
+
 def old_runs(count):
     for number in range(count):
         Path(f".closecall/runs/run-20200101T000000Z-{number:08x}").mkdir(parents=True)

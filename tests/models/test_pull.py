@@ -1,12 +1,16 @@
 """Pulling models, over real HTTP from a hub on this machine."""
 
 import dataclasses
+import gzip
 import hashlib
+import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import time
+import tracemalloc
 
 import fake_certificate
 import fake_hub
@@ -391,15 +395,15 @@ def test_the_network_forbidden_leaves_this_machine_and_follows_nowhere(hub, comm
 
 def test_a_body_cut_short_is_gone_on_with(hub, commit, source):
     size = (source / WEIGHTS).stat().st_size
-    hub.fault(WEIGHTS, cut(1000), cut(1000))
+    hub.fault(WEIGHTS, cut(1000), cut(1200))
     waits = Waits()
     found = fetch(waits=waits)
     assert found.outcome == "compiled"
     ranges = [asked for name, asked, _ in hub.asked if name == WEIGHTS]
     # The second reply is cut as well, and is of the whole file: it begins anew.
-    assert ranges == [None, "bytes=1000-", "bytes=1000-"]
+    assert ranges == [None, "bytes=1000-", "bytes=1200-"]
     assert size < found.fetched
-    assert waits == [1.0, 1.0]  # the count began anew, because the first try got further
+    assert waits == [1.0, 1.0]  # the count began anew, because each try got further
 
 
 def test_a_storage_that_knows_no_ranges_begins_anew(hub, commit, source):
@@ -411,6 +415,13 @@ def test_a_storage_that_knows_no_ranges_begins_anew(hub, commit, source):
 def test_tries_are_counted_between_steps_forward_only(hub, commit):
     hub.fault(WEIGHTS, *[cut(10 + at) for at in range(8)])
     assert fetch(tries=2).outcome == "compiled"
+
+
+def test_a_file_that_never_gets_further_is_given_up(hub, commit):
+    hub.fault(WEIGHTS, *[cut(700)] * 20)  # each from its beginning: no ranges
+    with pytest.raises(ModelError, match="Tried 3 times without getting further"):
+        fetch(tries=3)
+    assert hub.times(WEIGHTS) == 3
 
 
 def test_a_damaged_part_is_fetched_afresh(hub, commit):
@@ -509,6 +520,78 @@ def test_a_hub_that_is_not_there(monkeypatch):
 def test_answers_that_are_none(hub, commit, fault, said):
     hub.fault("listing", fault)
     with pytest.raises(ModelError, match=said):
+        fetch()
+
+
+def packed(handler, data, *, cut=None):
+    """Give bytes as a server does that packs whatever was asked for."""
+    data = gzip.compress(data)
+    handler.send_response(200)
+    handler.send_header("Content-Encoding", "gzip")
+    handler.send_header("Content-Length", str(len(data)))
+    handler.end_headers()
+    handler.wfile.write(data[:cut])
+    handler.close_connection = cut is not None
+
+
+def test_what_comes_packed_with_gzip_is_unpacked(hub, commit, source):
+    listing = json.dumps(hub.listing(REPO, commit)).encode()
+    hub.fault("listing", lambda handler: packed(handler, listing))
+    for name in ("config.json", WEIGHTS):
+        data = (source / name).read_bytes()
+        hub.fault(name, lambda handler, data=data: packed(handler, data))
+    assert fetch().outcome == "compiled"
+    assert hub.times("config.json") == hub.times(WEIGHTS) == 1
+
+
+def test_a_packed_file_that_breaks_off_is_begun_anew_and_not_gone_on_with(hub, source):
+    text = random.Random(0).randbytes(50_000).hex().encode()
+    (source / "README.md").write_bytes(text)
+    hub.add(REPO, source)
+
+    def rest(handler):
+        data = gzip.compress(text[10_000:])
+        start = handler.headers["Range"].removeprefix("bytes=").removesuffix("-")
+        where = f"bytes {start}-{len(text) - 1}/{len(text)}"
+        handler.answer(206, data, Content_Range=where, Content_Encoding="gzip")
+
+    hub.fault("README.md", lambda handler: packed(handler, text, cut=30_000), rest)
+    hub.fault("README.md", lambda handler: packed(handler, text))
+    assert fetch().outcome == "compiled"
+    asked = [r for name, r, _ in hub.asked if name == "README.md"]
+    assert [r and r[:6] for r in asked] == [None, "bytes=", None]
+
+
+@pytest.mark.parametrize("what", ["listing", "config.json"])
+def test_a_packed_answer_that_unpacks_to_too_much_is_refused(what, hub, commit, monkeypatch):
+    monkeypatch.setattr("closecall.models.hub._LISTING_BYTES", 1_000_000)
+    hub.fault(what, body(gzip.compress(b" " * 50_000_000), Content_Encoding="gzip"))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelError, match=r"unpacks to more than the [\d,]+ bytes"):
+            fetch()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+@pytest.mark.parametrize("what", ["listing", "config.json"])
+def test_a_packed_answer_of_nothing_without_end_is_refused(what, hub, commit, monkeypatch):
+    monkeypatch.setattr("closecall.models.hub._LISTING_BYTES", 10_000)
+    nothing = gzip.compress(b"")[:10] + b"\x00\x00\x00\xff\xff" * 100_000
+    hub.fault(what, body(nothing, Content_Encoding="gzip"))
+    with pytest.raises(ModelError, match="came as gzip and does not end"):
+        fetch()
+
+
+@pytest.mark.parametrize("what", ["listing", "config.json"])
+def test_an_answer_packed_otherwise_or_badly_is_refused(what, hub, commit):
+    hub.fault(what, body(b"x" * 400, Content_Encoding="br"))
+    with pytest.raises(ModelError, match="came as br, which was not asked for"):
+        fetch()
+    hub.fault(what, body(b"x" * 400, Content_Encoding="gzip"))
+    with pytest.raises(ModelError, match="came as gzip and is no gzip, or damaged"):
         fetch()
 
 

@@ -21,7 +21,7 @@ import click
 
 from closecall._version import __version__
 from closecall.cli.ending import TerminatedError, interruption_in, terminable
-from closecall.cli.options import HELP_NAMES, with_offline
+from closecall.cli.options import HELP_NAMES, offline_option, with_offline
 from closecall.cli.pipes import may_close, settle
 from closecall.cli.redacted import redacted
 from closecall.cli.say import say
@@ -121,6 +121,7 @@ class LazyGroup(click.Group):
     epilog="Start with: closecall demo",
 )
 @click.version_option(__version__, "-V", "--version", prog_name="closecall")
+@offline_option
 def cli() -> None:
     """Is this text close enough to that one?
 
@@ -137,6 +138,7 @@ def main(args: list[str] | None = None) -> None:
 
 def run(args: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    typed = sys.argv[1:] if args is None else args
     _streams_are_there()
     _any_text_prints()
     try:
@@ -145,7 +147,7 @@ def run(args: list[str] | None = None) -> int:
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)
-        say(redacted(shown.getvalue().removesuffix("\n")), err=True)
+        say(redacted(shown.getvalue().removesuffix("\n"), typed), err=True)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
         return _interrupted(error)
@@ -153,9 +155,9 @@ def run(args: list[str] | None = None) -> int:
         if interruption_in(error) is not None:
             return _interrupted(error)
         if isinstance(error, ClosecallError):
-            say(redacted(f"closecall: {error}"), err=True)
+            say(redacted(f"closecall: {error}", typed), err=True)
             return error.exit_code
-        return _internal(error)
+        return _internal(error, typed)
 
 
 def _interrupted(error: BaseException) -> int:
@@ -165,7 +167,7 @@ def _interrupted(error: BaseException) -> int:
     return EXIT_TERMINATED if ended else EXIT_INTERRUPTED
 
 
-def _internal(error: Exception) -> int:
+def _internal(error: Exception, typed: list[str]) -> int:
     """Say what went wrong that no command expected, and return the exit code for it."""
     if isinstance(error, OSError) and error.errno in _NO_NAME:
         say(f"closecall: {error.filename!s:.60}...: {error.strerror}", err=True)
@@ -182,7 +184,7 @@ def _internal(error: Exception) -> int:
     if os.environ.get("CLOSECALL_DEBUG"):
         raise error
     say(
-        redacted(f"closecall: internal error: {type(error).__name__}: {error}\n")
+        redacted(f"closecall: internal error: {type(error).__name__}: {error}\n", typed)
         + "This is a bug in closecall; CLOSECALL_DEBUG=1 shows where it happened.",
         err=True,
     )

@@ -51,8 +51,9 @@ def header_before(place: Path | PartsFolder | None) -> RunHeader | None:
 def told_how_to_go_on(folder: Path | None, to: PartsFolder | None) -> Iterator[None]:
     """Say how to go on with a run where what is done inside ends it early.
 
-    After an error only where something of the run was kept, or where it was begun and needs
-    nothing but what the error names: a recording that is missing, or room for its parts.
+    After an error only where something of the run was kept, or where it was begun inside and
+    needs nothing but what the error names: a runtime or a recording that is missing, or room for
+    its parts.
 
     Parameters
     ----------
@@ -64,7 +65,6 @@ def told_how_to_go_on(folder: Path | None, to: PartsFolder | None) -> Iterator[N
     from closecall.errors import (
         BudgetError,
         ConfigurationError,
-        ReplayMissError,
         RunFolderError,
         StorageError,
         UsageError,
@@ -82,7 +82,9 @@ def told_how_to_go_on(folder: Path | None, to: PartsFolder | None) -> Iterator[N
         _say_how_to_go_on(place, " --budget MORE")
         raise
     except (ConfigurationError, RunFolderError, StorageError, UsageError) as error:
-        lacking = ReplayMissError if to is None else (ReplayMissError, StorageError, UsageError)
+        lacking: tuple[type[Exception], ...] = (ConfigurationError,)
+        if to is not None:
+            lacking += (StorageError, UsageError)
         if (isinstance(error, lacking) and not begun) or _written(folder) > before:
             _say_how_to_go_on(place)
         raise

@@ -17,6 +17,9 @@ ROLES = ("query", "document", "text")
 HELP_NAMES: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 """Context settings of every group; commands below a group inherit them."""
 
+FORBIDDEN = "closecall.offline"
+"""Key in a context's ``meta`` that --offline leaves, for a command with a meaning of its own."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -28,6 +31,7 @@ def _go_offline(context: click.Context, _: click.Parameter, wanted: bool) -> Non
 
     from closecall.offline import VARIABLE, sealed
 
+    context.meta[FORBIDDEN] = True
     before = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = "1"
     # The outermost context is closed even where a later argument is refused.
@@ -57,11 +61,11 @@ def offline_option(function: F) -> F:
 
 
 def with_offline(command: click.Command) -> click.Command:
-    """Give a command, or each one of a group, --offline where it has none; return the command."""
+    """Give a command, and each one of a group, --offline where it has none; return the command."""
     if isinstance(command, click.Group):
         for one in command.commands.values():
             with_offline(one)
-    elif not any("--offline" in one.opts for one in command.params):
+    if not any("--offline" in one.opts for one in command.params):
         offline_option(command)
     return command
 

@@ -18,6 +18,7 @@ from closecall.datasets._parquet_pages import MAX_VALUES
 from closecall.datasets._sniff import is_regular
 from closecall.datasets._strict import MAX_DEPTH, Flaws
 from closecall.errors import DatasetError, MissingExtraError
+from closecall.importing.arrow_messages import batches_of_file, batches_of_stream
 from closecall.importing.opened import Row
 from closecall.plain import open_plain, read_plain
 from closecall.there import is_dir, is_file
@@ -149,7 +150,7 @@ def _batches(path: Path) -> Iterator[Any]:
     Raises
     ------
     DatasetError
-        It is damaged.
+        It is damaged, or would take too much memory.
     """
     import pyarrow as pa
 
@@ -161,10 +162,9 @@ def _batches(path: Path) -> Iterator[Any]:
                 opened = parquet_file(file)
                 found = batches(file, opened, range(opened.num_row_groups))
             elif head.startswith(FILE):
-                reader = pa.ipc.open_file(file)
-                found = (reader.get_batch(at) for at in range(reader.num_record_batches))
+                found = batches_of_file(file)
             else:
-                found = iter(pa.ipc.open_stream(file))
+                found = batches_of_stream(file)
             for batch in found:
                 _require_sound(path, batch)
                 yield from (batch.slice(at, _ROWS) for at in range(0, batch.num_rows, _ROWS))

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from closecall.errors import ModelError, ModelIntegrityError
+from closecall.models.bodies import Body
 from closecall.models.hub import Hub, RemoteFile, Repository
 from closecall.models.patience import Patience, patiently
 from closecall.models.web import Passing
@@ -100,7 +101,7 @@ class Fetcher:
         if not exists(part):
             part.touch()
         while _size(part) < file.size:
-            patiently(lambda: self._read_on(part, file), self._patience, lambda: self.fetched)
+            patiently(lambda: self._read_on(part, file), self._patience, lambda: _size(part))
 
     def _read_on(self, part: Path, file: RemoteFile) -> None:
         """Fetch the rest of the file in one request."""
@@ -108,18 +109,24 @@ class Fetcher:
         repo, commit = self._repository.repo, self._repository.commit
         reply, start = self._hub.open_file(repo, commit, file.path, have)
         with closing(reply), part.open("r+b") as stream:
-            _require_length(reply, file, start)
+            body = Body(reply, file.path, file.size - start)
+            if body.packed and start:  # of the packed bytes, or of the others: nobody says
+                stream.truncate(0)
+                self._came(-have)
+                raise Passing(f"{file.path}: the rest of it came packed")
+            if not body.packed:
+                _require_length(reply, file, start)
             stream.truncate(start)
             self._came(start - have)
             stream.seek(start)
             left = file.size - start
             while left:
                 try:
-                    data = reply.read1(min(_CHUNK, left))
+                    data = body.read(min(_CHUNK, left))
                 except (OSError, http.client.HTTPException) as error:
                     reason = str(error) or type(error).__name__
                     raise Passing(f"{file.path}: broke off: {reason}") from None
-                if not data:
+                if data is None:
                     raise Passing(f"{file.path}: broke off with {left:,} bytes to come")
                 stream.write(data)
                 left -= len(data)
@@ -148,16 +155,13 @@ def bytes_here(folder: Path, file: RemoteFile) -> int:
 
 
 def _require_length(reply: http.client.HTTPResponse, file: RemoteFile, start: int) -> None:
-    """Refuse a reply that announces another length, or bytes in some encoding."""
+    """Refuse a reply that announces another length."""
     announced = reply.headers.get("Content-Length", "")
     if announced.isdecimal() and int(announced) != file.size - start:
         raise ModelError(
             f"{file.path}: the hub says {file.size:,} bytes, its storage {int(announced):,} from "
             f"byte {start:,} on"
         )
-    encoding = reply.headers.get("Content-Encoding", "identity")
-    if encoding != "identity":
-        raise ModelError(f"{file.path}: came as {encoding[:20]}, which was not asked for")
 
 
 def _size(path: Path) -> int:

@@ -20,6 +20,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from closecall.errors import ConfigurationError, ModelError, UsageError
+from closecall.models.bodies import Body
 from closecall.models.known import is_repo
 from closecall.models.web import TIMEOUT_S, Origin, Passing, Web, is_loopback, origin_of
 
@@ -145,16 +146,17 @@ class Hub:
     def _document(self, reply: http.client.HTTPResponse) -> Any:
         host = urlsplit(self.endpoint).hostname
         body, until = bytearray(), time.monotonic() + _LISTING_S
+        coming = Body(reply, f"{host}: its list of files", _LISTING_BYTES)
         try:
-            while part := reply.read1(_CHUNK):
+            while (part := coming.read(_CHUNK)) is not None:
                 body += part
                 if len(body) > _LISTING_BYTES or time.monotonic() > until:
                     raise ModelError(f"{host}: its list of files does not end")
         except (OSError, http.client.HTTPException) as error:
             raise Passing(f"{host}: broke off: {error or type(error).__name__}") from None
         announced = reply.headers.get("Content-Length", "")
-        if announced.isdecimal() and len(body) < int(announced):
-            raise Passing(f"{host}: broke off after {len(body)} of {announced} bytes")
+        if announced.isdecimal() and coming.came < int(announced):
+            raise Passing(f"{host}: broke off after {coming.came} of {announced} bytes")
         try:
             return json.loads(body)
         except (ValueError, RecursionError):

@@ -22,6 +22,7 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 from closecall._version import __version__
 from closecall.errors import ConfigurationError, ModelError
+from closecall.models.heads import HTTPHandler, HTTPSHandler
 from closecall.offline import require_online
 from closecall.there import exists, is_dir
 
@@ -143,8 +144,8 @@ class Web:
             opener = urllib.request.OpenerDirector()
             handlers: list[Any] = [
                 urllib.request.ProxyHandler({} if here else None),
-                urllib.request.HTTPHandler(),
-                urllib.request.HTTPSHandler(context=trusted(self._environ)),
+                HTTPHandler(),
+                HTTPSHandler(context=trusted(self._environ)),
                 urllib.request.UnknownHandler(),
             ]
             # No handler of errors or redirects: every reply comes back as it is.

@@ -32,6 +32,11 @@ class Bounds(threading.local):
         self._left = float("inf")
         self._said = (0, 0.0)
 
+    @property
+    def limit(self) -> int:
+        """The bytes of the longest body of this exchange."""
+        return self._said[0]
+
     def begin(self, limit: int, left_s: float) -> None:
         """Begin an exchange of at most so many bytes of body and so many seconds."""
         self._said = (limit, left_s)

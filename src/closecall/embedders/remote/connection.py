@@ -18,7 +18,8 @@ from typing import Any, TypeAlias
 from urllib.parse import quote, urlsplit
 
 from closecall._version import __version__
-from closecall.embedders.remote.bounding import Bounds, PastBoundsError, bound
+from closecall.embedders.remote.bounding import Bounds, bound
+from closecall.embedders.remote.packed import unpacked
 from closecall.embedders.remote.problems import Kind, Problem, problem_of
 from closecall.embedders.remote.redaction import redact
 from closecall.embedders.remote.retry import Patience
@@ -183,7 +184,7 @@ class Connection:
             else None,
             event_hooks={
                 "request": [_only_ours(settings)],
-                "response": [_as_it_is, _unheard(settings)],
+                "response": [unpacked(self._bounds), _unheard(settings)],
             },
         )
         bound(http, self._bounds)
@@ -254,15 +255,6 @@ def _only_ours(settings: Settings) -> Callable[[Any], None]:
             headers["openai-project"] = settings.project
 
     return prepare
-
-
-def _as_it_is(response: Any) -> None:
-    """Refuse a reply in an encoding: a few bytes of it may unpack to any number."""
-    encoding = response.headers.get("content-encoding", "").strip().lower()
-    if encoding not in {"", "identity"}:
-        raise PastBoundsError(
-            f"its reply came as {encoding[:20]}, which was not asked for", late=False
-        )
 
 
 def _unheard(settings: Settings) -> Callable[[Any], None]:
