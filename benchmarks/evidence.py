@@ -10,8 +10,12 @@ with them, and calibrate on labels of your own. Files with more rows are thinned
 drawn at random (seed 0). Nothing is fitted, so there is nothing to leak. The interval of an AUC
 takes each group for one answer.
 
-Then what published judges said of the same answers (``evidence_judges.py``), and what guards
-change at the 10 % cutoff (``evidence_guards.py``).
+Rows that the bundled pair model learnt from are left out for every metric (``unseen.py``), and
+what it costs stands below each table: pairs a second on this machine, and how many times as long
+as embedding the same answers it takes.
+
+Then what published judges said of the same answers (``evidence_judges.py``), and what guards, and
+the pair model as if it were one, change at the 10 % cutoff (``evidence_guards.py``).
 
 --judge-json takes figures of metrics that were fitted on other rows, which this script cannot
 make: a list of objects with file, metric, n, auc, low, high, tar10 and tar5, as under "table"
@@ -29,6 +33,7 @@ from pathlib import Path
 import numpy as np
 from evidence_guards import changed_by_guards, guard_lines
 from evidence_judges import judge_lines, judged
+from unseen import cost_facts, cost_of, cost_words, left_out, unseen
 
 from closecall import evaluate, open_dataset
 from closecall.calibration.curve import error_curve
@@ -38,6 +43,7 @@ from closecall.records import Label, Measured
 HERE = Path(__file__).resolve().parent
 FOLDERS = ("answers", "grounded", "similarity")
 MAIN = "answer_alignment"
+BESIDE_GUARDS = (MAIN, "answer_support")
 REFERENCE = (
     "embed_answer_similarity",
     MAIN,
@@ -45,6 +51,7 @@ REFERENCE = (
     "answer_alignment:question=false",
     "answer_alignment:lexical=false",
     "answer_alignment:question=false:spelling=false",
+    "answer_support",
     "alignment_f1",
     "alignment_min",
     "token_f1",
@@ -60,7 +67,9 @@ CONTEXT = (
     "context_alignment:weights=plain",
     "context_alignment:lexical=false",
     "context_alignment:weakest=true",
+    "context_support",
 )
+PAIRED = ("answer_support", "context_support")
 CONTEXT_WINDOWS = ("context_window_similarity",)
 FEWEST = 10
 RATES = (0.10, 0.05)
@@ -80,16 +89,17 @@ def main() -> None:
     if not files:
         sys.exit(f"no labelled files under {options.data}")
     fitted = json.loads(options.judge_json.read_text("utf-8")) if options.judge_json else []
-    found: dict[str, list] = {"table": [], "judges": [], "guards": []}
+    found: dict[str, list] = {"table": [], "judges": [], "guards": [], "costs": []}
     lines: list[str] = []
     for path in files:
-        cases = readable(path)
+        labelled = readable(path)
+        cases = unseen(options.data, labelled)
         if min(sum(case.label is label for case in cases) for label in Label) < FEWEST:
             print(f"\n{path.stem}: not both labels often enough")
             continue
-        run, names, heading = measured(
-            path.stem, thinned(cases, options.rows), windows=options.windows
-        )
+        cases, gone = thinned(cases, options.rows), left_out(labelled, cases)
+        run, names, heading = measured(path.stem, cases, windows=options.windows)
+        costs = {name: cost_of(name, cases) for name in PAIRED if name in names}
         table = [figures(path.stem, name, at, run) for at, name in enumerate(names)]
         table += [
             entry
@@ -97,12 +107,25 @@ def main() -> None:
             if entry["file"] == path.stem and entry["metric"].startswith("judge")
         ]
         judges = judged(options.data / "anchors" / f"{path.stem}_judges.jsonl", run, names)
-        guards = changed_by_guards(path.stem, run, names.index(MAIN)) if MAIN in names else []
-        shown = [f"\n### {heading}\n", *table_lines(table)]
-        shown += judge_lines(judges) + guard_lines(guards)
+        guards = {
+            name: changed_by_guards(path.stem, run, names.index(name), names)
+            for name in BESIDE_GUARDS
+            if name in names
+        }
+        shown = [f"\n### {heading}{gone}\n", *table_lines(table)]
+        shown += [f"\n{cost_words(name, cost)}." for name, cost in costs.items() if cost]
+        shown += judge_lines(judges) + [
+            line for one in guards.values() for line in guard_lines(one)
+        ]
         print("\n".join(shown), flush=True)
         lines += shown
-        for kind, entries in (("table", table), ("judges", judges), ("guards", guards)):
+        found["costs"] += [
+            {"file": path.stem, "metric": name, **cost_facts(cost)}
+            for name, cost in costs.items()
+            if cost
+        ]
+        found["guards"] += [entry for one in guards.values() for entry in one]
+        for kind, entries in (("table", table), ("judges", judges)):
             found[kind] += entries
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

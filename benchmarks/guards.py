@@ -2,6 +2,7 @@
 
     pip install .
     python benchmarks/guards.py [--data FOLDER] [--guards NAMES] [--sets NAMES] [--half dev|test]
+                                [--support]
     python benchmarks/guards.py --examples numbers --sets answers/nq301
 
 For each guard and set of human-labelled pairs of reference and response: of the rejects, in how
@@ -11,6 +12,10 @@ rows in which the guard found anything to compare; *any of them* differs where o
 *Weight* is how much a finding should move one's belief: the share of rejects over the share of
 accepts, with half a row added to each, so that an empty cell is no infinity; at 1 a finding says
 nothing.
+
+--support counts the bundled pair model as if it were one more guard, which differs where
+``answer_support`` is below 0.5, on rows that it has not learnt from (``unseen.py``); the other
+guards are then counted on these rows too, and what it costs beside embedding is timed.
 
 The halves split the questions (groups) by a hash, so that rules can be written by looking at
 examples of one half and counted on the other.
@@ -55,6 +60,10 @@ SETS = (
     "grounded/summedits_open",
 )
 ANY = "any of them"
+PAIR = "answer_support"
+HALF = 0.5
+LABELS = ("reject", "accept")
+BATCH = 256
 VARIABLE = "CLOSECALL_SHARED_DATA"
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -68,41 +77,56 @@ def main() -> int:
         return 2
     print(__doc__.partition("\n")[0])
     print(f"half: {args.half or 'all'}\n")
-    head = f"{'guard':12}{'set':34}{'of rejects differ':>20}{'of accepts differ':>20}"
+    head = f"{'guard':16}{'set':34}{'of rejects differ':>20}{'of accepts differ':>20}"
     print(f"{head}{'seen':>12}{'weight':>9}")
     counts: dict[str, dict[str, Counter[str]]] = {}
-    start, done = time.perf_counter(), 0
+    start, done, reading = time.perf_counter(), 0, 0.0
     for name in args.sets:
         path = args.data / f"{name}.jsonl"
         if not path.is_file():
             print(f"{name}: not measured, there is no such file")
             continue
-        for row in rows(path, args.half):
+        labelled = list(rows(path, args.half))
+        if args.support:
+            began = time.perf_counter()
+            labelled, counts.setdefault(PAIR, {})[name] = supported(args.data, labelled)
+            reading += time.perf_counter() - began
+        for row in labelled:
             done += 1
-            states = set()
-            for guard in args.guards:
-                index, found = against_any(
-                    GUARDS[guard], row["reference"], row["response"], row["input"] or None
-                )
-                states.add(found.state)
-                count = counts.setdefault(guard, {}).setdefault(name, Counter())
-                count[f"{row['label']} {found.state}"] += 1
-                if guard == args.examples and found.state == "differ":
-                    _show(name, row, row["reference"][index], found)
-            together = next(s for s in ("differ", "agree", "absent") if s in states)
-            count = counts.setdefault(ANY, {}).setdefault(name, Counter())
-            count[f"{row['label']} {together}"] += 1
-    spent = time.perf_counter() - start
-    for guard in (*args.guards, ANY):
-        by_set = counts.get(guard, {})
-        for name, count in by_set.items():
-            print(_line(guard, name, count))
-        print(_line(guard, "all sets", sum(by_set.values(), Counter())), "\n")
+            _count(row, name, args, counts)
+    spent = time.perf_counter() - start - reading
+    for guard in (*args.guards, ANY, *([PAIR] if args.support else [])):
+        _print(guard, counts.get(guard, {}))
     each = 1e6 * spent / max(done * len(args.guards), 1)
     print(f"{done} rows, {spent:.1f} s, {each:.0f} microseconds a row and guard")
+    if args.support:
+        print(f"{PAIR}: {reading:.1f} s, {1e6 * reading / max(done, 1):.0f} microseconds a row")
     if args.json:
         args.json.write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
     return 0
+
+
+def _print(guard: str, by_set: dict[str, Counter[str]]) -> None:
+    for name, count in by_set.items():
+        print(_line(guard, name, count))
+    print(_line(guard, "all sets", sum(by_set.values(), Counter())), "\n")
+
+
+def _count(row: dict[str, Any], name: str, args: Any, counts: dict[str, dict[str, Any]]) -> None:
+    """Count what each guard makes of a row."""
+    states = set()
+    for guard in args.guards:
+        index, found = against_any(
+            GUARDS[guard], row["reference"], row["response"], row["input"] or None
+        )
+        states.add(found.state)
+        count = counts.setdefault(guard, {}).setdefault(name, Counter())
+        count[f"{row['label']} {found.state}"] += 1
+        if guard == args.examples and found.state == "differ":
+            _show(name, row, row["reference"][index], found)
+    together = next(s for s in ("differ", "agree", "absent") if s in states)
+    count = counts.setdefault(ANY, {}).setdefault(name, Counter())
+    count[f"{row['label']} {together}"] += 1
 
 
 def rows(path: Path, half: str | None) -> Iterator[dict[str, Any]]:
@@ -118,6 +142,44 @@ def rows(path: Path, half: str | None) -> Iterator[dict[str, Any]]:
                 yield row
 
 
+def supported(
+    data: Path, labelled: list[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], Counter[str]]:
+    """Return the rows that the pair model has not learnt from, and what it makes of them."""
+    from unseen import unseen
+
+    from closecall.metrics.registry import load_metric
+    from closecall.records import Case, Measured
+
+    by_case = {f"{at}": (row, _case(f"{at}", row, Case)) for at, row in enumerate(labelled)}
+    kept = unseen(data, [case for _, case in by_case.values()])
+    metric = load_metric(f"{PAIR}:explain=false")
+    count: Counter[str] = Counter()
+    for start in range(0, len(kept), BATCH):
+        batch = [case for case in kept[start : start + BATCH] if metric.texts(case) == ()]
+        for case, found in zip(batch, metric.measure_batch(batch, {}), strict=True):
+            below = isinstance(found, Measured) and found.value < HALF
+            state = "differ" if below else "agree" if isinstance(found, Measured) else "absent"
+            count[f"{by_case[case.id][0]['label']} {state}"] += 1
+    left = {case.id for case in kept}
+    done = {label: sum(n for key, n in count.items() if key.startswith(label)) for label in LABELS}
+    rows_kept = [row for key, (row, _) in by_case.items() if key in left]
+    for label in LABELS:  # in a language it does not read
+        count[f"{label} absent"] += sum(r["label"] == label for r in rows_kept) - done[label]
+    return rows_kept, count
+
+
+def _case(name: str, row: dict[str, Any], made: Any) -> Any:
+    return made(
+        id=name,
+        input=row["input"] or None,
+        references=tuple(row["reference"]),
+        context=tuple(row["context"] or ()),
+        response=row["response"],
+        group=str(row["group"]),
+    )
+
+
 def _line(guard: str, name: str, count: Counter[str]) -> str:
     cells, shares = [], []
     for label in ("reject", "accept"):
@@ -127,7 +189,7 @@ def _line(guard: str, name: str, count: Counter[str]) -> str:
         shares.append((hits + 0.5) / (of + 1))
     seen = sum(times for key, times in count.items() if not key.endswith("absent"))
     weight = f"{shares[0] / shares[1]:9.1f}" if "none" not in cells else f"{'':>9}"
-    return f"{guard:12}{name:34}{cells[0]:>20}{cells[1]:>20}{seen:>12}{weight}"
+    return f"{guard:16}{name:34}{cells[0]:>20}{cells[1]:>20}{seen:>12}{weight}"
 
 
 def _show(name: str, row: dict[str, Any], reference: str, found: Any) -> None:
@@ -144,6 +206,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sets", type=_names, default=SETS)
     parser.add_argument("--half", choices=("dev", "test"))
     parser.add_argument("--examples", choices=tuple(GUARDS), help="print where this one differs")
+    parser.add_argument("--support", action="store_true", help="the pair model as one more guard")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 

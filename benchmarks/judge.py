@@ -7,8 +7,10 @@ Each row is scored by a head fitted without its group, the choice of its penalty
 of at most 10 % and 5 % on these very scores; the true-accept rate at the cutoff that would be
 issued for 10 % at confidence 95 %; and the accuracy of the cutoff that is best on the other folds.
 ``features`` is what the labels pay for by the rule of ``calibrate --judge``; a second line has all
-features where the rule has fewer. Whether a judge is kept is settled at the issued cutoffs. Files
-with more rows are thinned to whole groups, drawn at random (seed 0).
+features where the rule has fewer. Each comes without what the bundled pair model says and with it.
+Whether a judge is kept is settled at the issued cutoffs; one that weighs the pair model has that
+alone to beat too. Rows that the pair model learnt from are left out (``unseen.py``); what it costs
+is timed on each file. Files with more rows are thinned to whole groups, drawn at random (seed 0).
 """
 
 from __future__ import annotations
@@ -20,17 +22,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from unseen import cost_facts, cost_of, cost_words, left_out, unseen
 
-from closecall import evaluate, open_dataset
+from closecall import evaluate
 from closecall.calibration.curve import curve_of
 from closecall.calibration.goals import Goal
 from closecall.calibration.head.crossed import Training, crossed, parted
 from closecall.calibration.head.gain import auc_of, figure, gain
-from closecall.calibration.head.singles import SINGLES
+from closecall.calibration.head.singles import SINGLES, singles_of
 from closecall.calibration.inputs import labelled
-from closecall.metrics.fitted.features import OF, affordable
+from closecall.metrics.fitted.features import SUPPORT, affordable, features_of
 from closecall.metrics.fitted.head import chance
-from closecall.metrics.fitted.measure import FEATURES, JudgeFeatures
+from closecall.metrics.fitted.measure import FEATURES, SUPPORT_VALUE, JudgeFeatures
+from closecall.metrics.fitted.support import support_metric
 from closecall.metrics.registry import load_metrics
 from closecall.records import Label, Measured
 
@@ -62,6 +66,8 @@ class Rows(NamedTuple):
     singles: dict
     ids: tuple
     seconds: float
+    cases: list
+    heading: str
 
     def labelled(self, values):
         """Return a score of the rows as a calibration takes it."""
@@ -88,24 +94,46 @@ def main() -> None:
 def judged(name: str, data: Path, rows: int, cache: Path | None = None) -> list[dict]:
     """Print and return the figures of one file: each single score, each set of features."""
     folder, sides = FILES[name]
-    found = measured(data / folder / f"{name}.jsonl", sides, rows, cache)
+    found = measured(data, f"{folder}/{name}", sides, rows, cache)
     accept = found.training.accept
     rejects = int(np.count_nonzero(~accept))
     print(
         f"\n{name}: {len(accept)} rows, {rejects} rejected, "
         f"{len(set(found.training.groups))} groups, measured in {found.seconds:.0f} s"
+        f"{found.heading}"
     )
     print(f"  {'':44} {'AUC':>6} {'TAR@10%':>8} {'TAR@5%':>7} {'issued':>7} {'accuracy':>9}")
     table = []
     for metric, values in found.singles.items():
         table.append(figures(metric, found, [values] * DRAWS))
-    some = affordable(sides, min(rejects, len(accept) - rejects))
-    for features in dict.fromkeys((some, OF[sides])):
-        own = found.training._replace(values=found.training.values[:, : len(features)])
+    for support in (False, True):
+        table += heads(found, sides, min(rejects, len(accept) - rejects), support=support)
+    cost = cost_of(support_metric(sides), found.cases)
+    if cost:
+        print(f"  {cost_words(SUPPORT[sides].name, cost)}")
+        table.append({"metric": f"cost of {SUPPORT[sides].name}", **cost_facts(cost)})
+    anchors = data / "anchors" / f"{name}_judges.jsonl"
+    if anchors.exists():
+        table += anchored(anchors, found)
+    return [{"file": name, "n": len(accept), **entry} for entry in table]
+
+
+def heads(found: Rows, sides: str, scarce: int, *, support: bool) -> list[dict]:
+    """Return the figures of heads without or with the pair model, each set of features."""
+    named = singles_of(sides, support=support)
+    singles = {name: found.labelled(found.singles[name]) for name in named}
+    table = []
+    some = affordable(sides, scarce, support=support)
+    for features in dict.fromkeys((some, features_of(sides, support=support))):
+        values = found.training.values
+        # Its column is the second.
+        values = values if support else np.delete(values, 1, axis=1)
+        own = found.training._replace(values=values[:, : len(features)])
         logits = [crossed(own, features, sides, seed, "").logits for seed in range(DRAWS)]
         chances = [np.array([chance(one) for one in each.tolist()]) for each in logits]
-        table.append(figures(f"judge, {len(features)} features", found, chances))
-        singles = {name: found.labelled(values) for name, values in found.singles.items()}
+        said = f"judge, {len(features)} features"
+        said += f", {SUPPORT[sides].name} among them" if support else ""
+        table.append(figures(said, found, chances))
         for limit in LIMITS:
             kept = gain(found.labelled(chances[0]), singles, Goal(max_far=limit), approximate=True)
             told = {"judge": kept.judge, "best": kept.best, "single": kept.single}
@@ -116,19 +144,17 @@ def judged(name: str, data: Path, rows: int, cache: Path | None = None) -> list[
                 f"{kept.single} {kept.best:.1%}; {100 * kept.gained:+.1f} points, standard error "
                 f"{100 * kept.error:.1f}: {'kept' if kept.kept else 'not kept'}"
             )
-    anchors = data / "anchors" / f"{name}_judges.jsonl"
-    if anchors.exists():
-        table += anchored(anchors, found)
-    return [{"file": name, "n": len(accept), **entry} for entry in table]
+    return table
 
 
-def measured(path: Path, sides: str, rows: int, cache: Path | None) -> Rows:
+def measured(data: Path, name: str, sides: str, rows: int, cache: Path | None) -> Rows:
     """Return features and single scores of each labelled row that all could be measured of."""
-    from evidence import thinned
+    from evidence import readable, thinned
 
-    cases = [case for case in open_dataset(path) if case.label is not None and case.response]
-    cases = thinned(cases, rows)
-    metrics = [JudgeFeatures(sides), *load_metrics(list(SINGLES[sides]))]
+    labelled = readable(data / f"{name}.jsonl")
+    new = unseen(data, labelled)
+    cases = thinned(new, rows)
+    metrics = [JudgeFeatures(sides, support_metric(sides)), *load_metrics(list(SINGLES[sides]))]
     began = time.perf_counter()
     run = evaluate(cases, metrics, cache=cache or False, guards="off")
     took = time.perf_counter() - began
@@ -137,14 +163,15 @@ def measured(path: Path, sides: str, rows: int, cache: Path | None) -> Rows:
         found = [result.measurement for result in row.results]
         if not all(isinstance(one, Measured) for one in found):
             continue
-        values.append([found[0].details[FEATURES][one.name] for one in OF[sides]])
-        singles.append([one.value for one in found[1:]])
+        told = found[0].details
+        values.append([told[FEATURES][one.name] for one in features_of(sides, support=True)])
+        singles.append([*(one.value for one in found[1:]), told[SUPPORT_VALUE]])
         accept.append(row.case.label is Label.ACCEPT)
         groups.append(row.case.group or row.case.input or row.case.id)
         ids.append(row.case.id)
     training = Training(np.array(values), np.array(accept), tuple(groups))
-    columns = dict(zip(SINGLES[sides], np.array(singles).T, strict=True))
-    return Rows(training, columns, tuple(ids), took)
+    columns = dict(zip(singles_of(sides, support=True), np.array(singles).T, strict=True))
+    return Rows(training, columns, tuple(ids), took, cases, left_out(labelled, new))
 
 
 def figures(name: str, found: Rows, scores: list) -> dict:

@@ -57,8 +57,8 @@ _LONGEST = 60
 HEAD = """\
 # Licences
 
-closecall is under the Apache License 2.0. Nothing below is part of its wheel but the bundled
-model; packages come from where you install them. Every licence here allows use, change and
+closecall is under the Apache License 2.0. Nothing below is part of its wheel but the two bundled
+models; packages come from where you install them. Every licence here allows use, change and
 redistribution, also in closed products. Made by `python scripts/licences.py`, and compared with
 what is installed by the tests.
 
@@ -180,8 +180,10 @@ def problems() -> list[str]:
 
 
 def models() -> list[tuple[str, str, str]]:
-    """Return name, source and licence of the bundled model and of each that is known by name."""
-    rows = []
+    """Return name, source and licence of the bundled models and of each that is known by name."""
+    pair = tomllib.loads((ROOT / "models" / "pair-minilm" / "card.toml").read_text("utf-8"))
+    source = f"closecall, from {pair['words']['model']}"
+    rows = [(f"{pair['name']} (in the wheel)", source, pair["licence"])]
     bundled = ROOT / "models" / "all-MiniLM-L6-v2" / "card.toml"
     for path in [bundled, *sorted((ROOT / "models" / "known").glob("*.toml"), key=str)]:
         card = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -207,7 +209,7 @@ def page() -> str:
         shown = CORE if CORE in where else ", ".join(where)
         lines.append(f"| {name} | {licence or 'not stated'} | {shown} |")
     lines += ["", "## Models", ""]
-    lines += ["The one in the wheel comes with its LICENSE and NOTICE. The others are fetched by"]
+    lines += ["Those in the wheel come with their LICENSE and NOTICE. The others are fetched by"]
     lines += [
         "`closecall models pull` and by nothing else; a licence beginning with `LicenseRef-` has"
     ]

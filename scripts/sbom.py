@@ -5,7 +5,7 @@
     python scripts/sbom.py           # writes it; the wheel carries it in .dist-info/sboms
     python scripts/sbom.py --check   # says whether it is as it would be written now
 
-It is made of pyproject.toml, docs/licences.md and the bundled model's card and nothing else: no
+It is made of pyproject.toml, docs/licences.md and the bundled models' cards and nothing else: no
 time, no random number, so the same checkout gives the same bytes. Packages stand in it with the
 versions that closecall takes; which ones an installation has, its own tools know.
 """
@@ -29,6 +29,7 @@ from licences import CORE, ROOT, groups, listed
 
 WRITTEN = ROOT / "closecall.cdx.json"
 MODEL = ROOT / "models" / "all-MiniLM-L6-v2"
+PAIR = ROOT / "models" / "pair-minilm"
 HOST = "https://huggingface.co"
 
 
@@ -41,7 +42,7 @@ def document() -> dict[str, Any]:
         raise SystemExit("src/closecall/_version.py names no version")
     itself = f"pkg:pypi/closecall@{version[1]}"
     packages = _packages()
-    model = _model()
+    models = [_model(), _pair(itself)]
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
@@ -56,10 +57,10 @@ def document() -> dict[str, Any]:
                 "purl": itself,
             }
         },
-        "components": [model, *packages],
+        "components": [*models, *packages],
         "dependencies": [
-            {"ref": itself, "dependsOn": [one["bom-ref"] for one in (model, *packages)]},
-            *({"ref": one["bom-ref"]} for one in (model, *packages)),
+            {"ref": itself, "dependsOn": [one["bom-ref"] for one in (*models, *packages)]},
+            *({"ref": one["bom-ref"]} for one in (*models, *packages)),
         ],
     }
 
@@ -112,16 +113,35 @@ def _model() -> dict[str, Any]:
         "externalReferences": [
             {"type": "distribution", "url": f"{HOST}/{card['source']}/tree/{card['revision']}"}
         ],
-        "components": [
-            {
-                "type": "file",
-                "bom-ref": f"{card['name']}/{file['name']}",
-                "name": f"closecall/_bundled/{card['name']}/{file['name']}",
-                "hashes": [{"alg": "SHA-256", "content": file["sha256"]}],
-            }
-            for file in card["files"]
-        ],
+        "components": _files(card),
     }
+
+
+def _pair(itself: str) -> dict[str, Any]:
+    """Return the bundled pair model, which is made here: what its weights were, and its files."""
+    card = tomllib.loads((PAIR / "card.toml").read_text(encoding="utf-8"))
+    return {
+        "type": "machine-learning-model",
+        "bom-ref": f"{itself}#{card['name']}",
+        "name": card["name"],
+        "version": card["weights"]["sha256"][:12],
+        "scope": "required",
+        "hashes": [{"alg": "SHA-256", "content": card["weights"]["sha256"]}],
+        "licenses": [{"license": {"id": card["licence"]}}],
+        "components": _files(card),
+    }
+
+
+def _files(card: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "type": "file",
+            "bom-ref": f"{card['name']}/{file['name']}",
+            "name": f"closecall/_bundled/{card['name']}/{file['name']}",
+            "hashes": [{"alg": "SHA-256", "content": file["sha256"]}],
+        }
+        for file in card["files"]
+    ]
 
 
 def rendered() -> str:

@@ -30,6 +30,7 @@ def test_as_json(cli):
         "versions",
         "bundled model",
         "embedding",
+        "pair model",
         "default embedder",
         "vector cache",
         "model store",
@@ -61,6 +62,18 @@ def test_a_changed_model_file_is_found(cli, monkeypatch, tmp_path):
     assert not found["ok"]
     assert "tokenizer.json: expected sha256" in found["found"]
     assert "install closecall again" in found["found"]
+
+
+def test_a_pair_model_that_computes_otherwise_is_found(cli, monkeypatch):
+    from closecall.metrics.support.model import PairModel
+
+    score = PairModel.score
+    monkeypatch.setattr(PairModel, "score", lambda self, pairs: score(self, pairs) * 0.999)
+    said = cli("doctor", "--json")
+    assert said.code == 3
+    found = checks(said)["pair model"]
+    assert not found["ok"]
+    assert "fixed pairs score otherwise" in found["found"]
 
 
 def test_an_embedder_that_goes_to_the_network_is_found(cli, monkeypatch):

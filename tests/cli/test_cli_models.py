@@ -21,8 +21,26 @@ def test_list_shows_the_bundled_model_and_its_short_name(cli):
 
 
 def test_list_as_json(cli):
-    (model,) = cli("models", "list", "--json").json
+    model, pair = cli("models", "list", "--json").json
     assert (model["name"], model["dims"], model["place"]) == ("all-MiniLM-L6-v2", 384, "bundled")
+    assert (pair["name"], pair["kind"], pair["place"]) == ("pair-minilm", "pair", "bundled")
+    (line,) = [line for line in cli("models", "list").out.splitlines() if "pair-minilm" in line]
+    assert line.split()[1:] == ["pairs", str(pair["window"]), "tokens", "int8-weights", "bundled"]
+
+
+def test_info_of_the_pair_model_shows_what_its_values_depend_on(cli):
+    found = cli("models", "info", "pair-minilm", "--json").json
+    assert found["card"]["name"] == "pair-minilm"
+    assert found["identity"]["graph"] == found["card"]["files"][0]["sha256"]
+    assert found["identity"]["digest"] in cli("models", "info", "pair-minilm").out
+
+
+def test_the_pair_model_is_verified_and_embeds_nothing(cli):
+    said = cli("models", "verify", "pair-minilm")
+    assert (said.code, "3 / 3 files as recorded" in said.out) == (0, True)
+    said = cli("score", "a", "b", "--embedder", "pair-minilm")
+    assert said.code == 3
+    assert "makes no vector" in said.err
 
 
 def test_info_shows_the_identity_of_the_vectors(cli):
@@ -57,6 +75,7 @@ def test_an_added_model_is_listed_verified_and_used(cli, folder, write, passing)
     assert "--embedder tiny" in said.err
     assert [m["name"] for m in cli("models", "list", "--json").json] == [
         "all-MiniLM-L6-v2",
+        "pair-minilm",
         "tiny",
     ]
     card = cli("models", "info", "small", "--json").json["card"]
@@ -120,7 +139,7 @@ def test_verify_hashes_every_file_of_every_model(cli, folder):
     said = cli("models", "verify")
     assert said.code == 0
     assert "all-MiniLM-L6-v2" in said.out
-    assert "4 / 4 files as recorded" in said.out
+    assert "7 / 7 files as recorded" in said.out
 
 
 def test_a_changed_file_is_bad_and_exits_with_3(cli, folder):

@@ -55,4 +55,6 @@ def made(cases=None, goal=GOAL, **options):
     options.setdefault("embedder", Quick())
     options.setdefault("cache", False)
     options.setdefault("judge", True)
+    # These rows are made of words without a sentence: a pair model has nothing to say of them.
+    options.setdefault("metric", "fitted_judge:support=false")
     return calibrate(rows() if cases is None else cases, goal=goal, **options)

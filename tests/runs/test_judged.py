@@ -240,7 +240,7 @@ def test_by_the_context_where_no_case_has_a_reference():
         assert "context_alignment" in found.advice or "embed_response_context" in found.advice
     else:
         assert found.metric.id == "fitted_judge:sides=context"
-    explicit = made(rows(), metric="fitted_judge:sides=references")
+    explicit = made(rows(), metric="fitted_judge:sides=references:support=false")
     assert explicit.metric.id == "fitted_judge"
 
 

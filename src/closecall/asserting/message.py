@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from closecall.metrics.guards.policy import is_guarded
+from closecall.metrics.support.said import said as support_said
 from closecall.records import Case, Measured, State
 from closecall.report.words import blind, plural, visible
 from closecall.report.worst import decimals
@@ -26,6 +27,7 @@ SHOWN = 400
 """Characters shown of a text; what is left out is counted."""
 
 _SPACE = re.compile(r"\s+")
+_PAIR_MODELS = frozenset({"answer_support", "context_support", "cross_encoder"})
 _REFERENCE, _CONTEXT = "answer_alignment", "context_alignment"
 
 
@@ -47,11 +49,12 @@ def failure(
     lines = [visible(f"{metric.spec.id}: {_head(result, negated=negated)}")]
     lines += [f"  {name:<10} {text}" for name, text in texts_of(case)]
     details = _details(result)
-    said = [*_weakest(session, bench, metric, case, details), *_facts(details)]
+    said = [*_weakest(session, bench, metric, case, details), *_support(details)]
+    said += _facts(details)
     said += _guards(bench, metric, case, result)
     said += _doubts(metric, result)
     said += [("cutoff", _cutoff(bench, metric))]
-    if metric.spec.embeds or metric.spec.name.startswith("llm_"):
+    if _learnt(metric) or metric.spec.name.startswith("llm_"):
         said += [("blind", blind([metric.spec.name]))]
     said += [("next", _next(bench, metric, result, negated=negated))]
     lines += [f"  {name:<10} {visible(text)}" for name, text in said]
@@ -100,6 +103,11 @@ def _head(result: MetricResult, *, negated: bool) -> str:
     return f"{word or result.state.value}, and this test asserts that it is not: {result.reason}"
 
 
+def _learnt(metric: Metric) -> bool:
+    """Whether its numbers are a model's, so that labels say which of them will do."""
+    return metric.spec.embeds or metric.spec.name in _PAIR_MODELS
+
+
 def _details(result: MetricResult) -> Mapping[str, Any]:
     found = result.measurement
     return found.details if isinstance(found, Measured) else {}
@@ -129,6 +137,12 @@ def _weakest(
     if isinstance(sentence, str) and details.get("sentences", 0) > 1:
         match = details["weakestSentenceAlignment"]
         yield "sentence", f"{clipped(sentence, 200)} ({match:.2f}, the least supported)"
+
+
+def _support(details: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what a pair model went by, on one line each."""
+    for name, text in support_said(details):
+        yield name, clipped(text)
 
 
 def _facts(details: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -190,7 +204,7 @@ def _next(bench: Bench, metric: Metric, result: MetricResult, *, negated: bool) 
     if result.state is State.INCONCLUSIVE:
         return "look at it, and label it: it lies between the two cutoffs of the calibration"
     wrong = "the answer" if negated else "the answer or the expected text"
-    if not metric.spec.embeds:
+    if not _learnt(metric):
         return f"correct {wrong}"
     if source == CALIBRATED_CUTOFF:
         return (

@@ -18,6 +18,7 @@ from closecall.cli.outputs import require_writable
 from closecall.cli.places import CASES, Place
 from closecall.cli.progress import Progress
 from closecall.cli.say import say
+from closecall.there import is_dir
 
 if TYPE_CHECKING:
     from closecall.calibration.artefact import Calibration
@@ -32,6 +33,7 @@ Examples:
   closecall calibrate labelled.jsonl --max-far 0.1 --max-frr 0.2 --two-cutoffs -o cutoff.json
   closecall calibrate labelled.jsonl --cost-fa 5 --cost-fr 1 --base-rate 0.8 -o cutoff.json
   closecall calibrate labelled.jsonl --judge -o judge.json
+  closecall calibrate labelled.jsonl --cascade --max-far 0.1 --max-frr 0.2 -o rungs
   closecall calibrate labelled.jsonl -m llm_groundedness --judge-model openai:gpt-4o-mini \
       --record tape -o marks.json
   closecall eval answers.jsonl --calibration cutoff.json
@@ -75,42 +77,54 @@ def command(
         return _refresh(refresh, {**options, "window": typed_window(context)}, tape)
     if file is None:
         raise click.UsageError("give a FILE of labelled cases")
-    return _calibrate(file, options, tape_of(options, f"calibrate-{file.stem}", {}))
+    tape = tape_of(options, f"calibrate-{file.stem}", {})
+    if options["cascade"]:
+        from closecall.cli.calibrate_cascade import calibrate_rungs
+
+        return calibrate_rungs(file, context, options, tape)
+    return _calibrate(file, options, tape)
 
 
 def _calibrate(file: Place, options: dict[str, Any], tape: Tape | None) -> int:
     goal = goal_of(options)
-    previous = _previous(options["output"], file)
+    previous = previous_at(options["output"], file)
     from closecall.runs.calibrate import calibrate
 
     with (
         Progress(quiet=options["quiet"]) as progress,
-        _recording(tape, quiet=options["quiet"]) as cassette,
-        _approximate_needs_groups(goal),
+        recording(tape, quiet=options["quiet"]) as cassette,
+        approximate_needs_groups(goal),
     ):
         found = calibrate(
             str(file),
             options["metric"],
             options["embedder"],
             goal,
-            group=options["group"],
-            slices=options["slices"],
-            lock=not options["no_lock"],
-            keep_texts=not options["no_content"],
-            leave_out_active=options["leave_out_active"],
             judge=_judge(options),
-            judge_model=list(options["judge_models"]) or None,
-            cassette=cassette,
             previous=previous,
-            window=options["window"],
-            threads=options["threads"],
-            mapping=pairs(options["mapping"], "--map", "FIELD=COLUMN") or None,
-            on_bad_row=options["on_bad_row"],
-            cache=options["cache_dir"] or not options["no_cache"],
+            cassette=cassette,
             progress=progress,
-            on_notice=lambda text: say(f"closecall: {text}", err=True),
+            **how(options),
         )
     return conclude(found, str(file), goal, options)
+
+
+def how(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what was typed about rows, files and models, as ``calibrate`` takes it."""
+    return {
+        "group": options["group"],
+        "slices": options["slices"],
+        "lock": not options["no_lock"],
+        "keep_texts": not options["no_content"],
+        "leave_out_active": options["leave_out_active"],
+        "judge_model": list(options["judge_models"]) or None,
+        "window": options["window"],
+        "threads": options["threads"],
+        "mapping": pairs(options["mapping"], "--map", "FIELD=COLUMN") or None,
+        "on_bad_row": options["on_bad_row"],
+        "cache": options["cache_dir"] or not options["no_cache"],
+        "on_notice": lambda text: say(f"closecall: {text}", err=True),
+    }
 
 
 def _judge(options: dict[str, Any]) -> Wanted:
@@ -128,13 +142,13 @@ def _refresh(path: Path, options: dict[str, Any], tape: Tape | None) -> int:
     output = options["output"] or path
     backup = path.with_name(f"{path.name}.bak") if options["output"] is None else None
     if not (output.exists() and output.samefile(path)):
-        _previous(output, None)
+        previous_at(output, None)
     if backup is not None:
-        _previous(backup, None)
+        previous_at(backup, None)
     options = {**options, "output": output}
     with (
         Progress(quiet=options["quiet"]) as progress,
-        _recording(tape, quiet=options["quiet"]) as cassette,
+        recording(tape, quiet=options["quiet"]) as cassette,
     ):
         found = refresh(
             before,
@@ -155,7 +169,7 @@ def _refresh(path: Path, options: dict[str, Any], tape: Tape | None) -> int:
 
 
 @contextmanager
-def _recording(tape: Tape | None, *, quiet: bool) -> Iterator[Cassette | None]:
+def recording(tape: Tape | None, *, quiet: bool) -> Iterator[Cassette | None]:
     """Open a cassette, and say at the end what became of it.
 
     What a calibration did not ask for is kept: unlike a run it need not measure every row.
@@ -167,7 +181,7 @@ def _recording(tape: Tape | None, *, quiet: bool) -> Iterator[Cassette | None]:
 
 
 @contextmanager
-def _approximate_needs_groups(goal: Goal) -> Iterator[None]:
+def approximate_needs_groups(goal: Goal) -> Iterator[None]:
     """Say in options what is missing where no two rows belong together."""
     from closecall.errors import UsageError
 
@@ -183,7 +197,7 @@ def _approximate_needs_groups(goal: Goal) -> Iterator[None]:
         ) from error
 
 
-def _previous(output: Path | None, file: Place | None) -> Calibration | None:
+def previous_at(output: Path | None, file: Place | None) -> Calibration | None:
     """Return the calibration that stands where the new one goes, so that tries are counted.
 
     Anything else there is not replaced: it would be lost.
@@ -195,6 +209,8 @@ def _previous(output: Path | None, file: Place | None) -> Calibration | None:
         return None
     if str(output) == "-":
         raise UsageError("-o -: name a file; --format json prints what was found")
+    if is_dir(output):
+        raise UsageError(f"-o {output}: that is a folder; a calibration is written to a file")
     require_writable(output, [] if file is None else [(file, "the file of cases")])
     if not output.is_file():
         return None

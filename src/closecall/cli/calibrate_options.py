@@ -62,6 +62,14 @@ GOAL = (
         is_flag=True,
         help="Keep both --max-far and --max-frr; answers between the two cutoffs are left unsure.",
     ),
+    click.option(
+        "--cascade",
+        is_flag=True,
+        help="Calibrate metrics that decide one after another (see eval --cascade), each for its "
+        "share of --max-far and --max-frr, and write them to the folder -o. -m names them, the "
+        "cheap ones first; answer_support comes before the first that asks a chat model, or last. "
+        " [default: answer_alignment,answer_support]",
+    ),
     click.option("--cost-fa", type=float, help="What accepting a wrong answer costs."),
     click.option("--cost-fr", type=float, help="What rejecting a good answer costs."),
     click.option(
@@ -169,9 +177,9 @@ ROWS = (
     click.option(
         "-o",
         "--output",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=click.Path(path_type=Path),
         metavar="FILE.json",
-        help="Where to write the calibration.",
+        help="Where to write the calibration; with --cascade a folder.",
     ),
     print_option(),
     cache_options,

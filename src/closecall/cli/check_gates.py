@@ -84,10 +84,10 @@ fails, or something was not measured.
     "--calibration",
     "calibration",
     multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(path_type=Path),
     metavar="FILE.json",
     help="Decide with this calibration; repeatable, one a metric. -m, --embedder and --window "
-    "then default to its own.",
+    "then default to its own. A folder: all in it, by name.",
 )
 @click.option("--cascade", is_flag=True, help="The calibrations decide one after another.")
 @guards_option

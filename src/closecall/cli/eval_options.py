@@ -106,10 +106,10 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--calibration",
         "calibration",
         multiple=True,
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=click.Path(path_type=Path),
         metavar="FILE.json",
         help="Decide with this calibration (see closecall calibrate); repeatable, one a metric. "
-        "-m, --embedder and --window then default to its own.",
+        "-m, --embedder and --window then default to its own. A folder: all in it, by name.",
     ),
     click.option(
         "--uncalibrated",

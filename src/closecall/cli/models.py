@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,10 @@ from closecall.cli.models_pull import known, pull, used_as
 from closecall.cli.options import HELP_NAMES
 from closecall.cli.parity import command as parity
 from closecall.cli.say import say, say_json
+
+if TYPE_CHECKING:
+    from closecall.models.bundled_pair import StoredPair
+    from closecall.models.store import StoredModel
 
 EXAMPLES = """\b
 Examples:
@@ -44,39 +48,70 @@ command.add_command(parity)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
 def list_(as_json: bool) -> None:
     """List every model on this machine; 'closecall models known' lists those that may be had."""
-    import msgspec
-
     from closecall.models import store
     from closecall.models.published import list_published
 
     listing = store.list_models()
+    bundled = [model for model in listing.models if model.place == store.BUNDLED]
+    pairs, unread = _pairs()
+    own = [model for model in listing.models if model.place != store.BUNDLED]
     found = [list_published(root) for _, root in store.places()]
     published = [one for some, _ in found for one in some]
     if as_json:
-        models: list[dict[str, Any]] = [
-            {**msgspec.to_builtins(model.card), "place": model.place, "folder": str(model.folder)}
-            for model in listing.models
-        ]
-        models += [
-            {**msgspec.to_builtins(one.model), "place": "published", "folder": str(one.folder)}
-            for one in published
-        ]
-        say_json(models)
+        say_json(
+            [
+                *(_facts(model.card, model.place, model.folder) for model in bundled),
+                *(
+                    {"kind": "pair", **_facts(one.card, store.BUNDLED, one.folder)}
+                    for one in pairs
+                ),
+                *(_facts(model.card, model.place, model.folder) for model in own),
+                *(_facts(one.model, "published", one.folder) for one in published),
+            ]
+        )
     else:
-        for model in listing.models:
-            card = model.card
-            names = ", ".join((card.name, *card.aliases))
+        for model in bundled:
+            _say_model(model)
+        for pair in pairs:
             say(
-                f"{names:<36} {card.dims:>5} dims  {card.max_tokens:>5} tokens  "
-                f"{card.precision:<13} {model.place}"
+                f"{pair.card.name:<36}      pairs  {pair.card.window:>5} tokens  "
+                f"{pair.card.precision:<13} {store.BUNDLED}"
             )
+        for model in own:
+            _say_model(model)
         for one in published:
             spec = used_as(one.model.name, one.folder)
             how = f"--embedder {spec}" if spec else f"in {one.folder}"
             say(f"{one.model.name:<36} as published: {how}")
         _say_where()
-    for problem in [*(broken.problem for broken in listing.broken), *_unread(found)]:
+    for problem in [*(broken.problem for broken in listing.broken), *_unread(found), *unread]:
         say(f"closecall: {problem}", err=True)
+
+
+def _facts(card: Any, place: str, folder: Path) -> dict[str, Any]:
+    import msgspec
+
+    return {**msgspec.to_builtins(card), "place": place, "folder": str(folder)}
+
+
+def _say_model(model: StoredModel) -> None:
+    card = model.card
+    names = ", ".join((card.name, *card.aliases))
+    say(
+        f"{names:<36} {card.dims:>5} dims  {card.max_tokens:>5} tokens  "
+        f"{card.precision:<13} {model.place}"
+    )
+
+
+def _pairs() -> tuple[list[StoredPair], list[str]]:
+    """Return the bundled pair model, or why its card cannot be used."""
+    from closecall.errors import ModelError
+    from closecall.models.bundled_pair import find_pair
+
+    try:
+        return [find_pair()], []
+    except ModelError as error:
+        return [], [str(error)]
 
 
 def _unread(found: list[tuple[Any, list[tuple[Path, str]]]]) -> list[str]:
@@ -97,10 +132,14 @@ def _say_where() -> None:
 @click.argument("name", default="minilm")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(name: str, as_json: bool) -> None:
-    """Show what is known of the model NAME and the identity of its vectors."""
+    """Show what is known of the model NAME and the identity of what it makes."""
     from closecall.embedders.registry import ISOTROPIC
+    from closecall.models.pair_card import PAIR_MODEL
 
-    facts = _isotropy(name) if name.partition(":")[0] == ISOTROPIC else _model(name)
+    if name.casefold() == PAIR_MODEL:
+        facts = _pair()
+    else:
+        facts = _isotropy(name) if name.partition(":")[0] == ISOTROPIC else _model(name)
     if as_json:
         say_json(facts)
         return
@@ -127,6 +166,21 @@ def _model(name: str) -> dict[str, Any]:
             "instrument": facts,
         }
     return facts
+
+
+def _pair() -> dict[str, Any]:
+    import msgspec
+
+    from closecall.metrics.support.model import bundled_pair_model
+    from closecall.models.bundled_pair import find_pair
+
+    pair = find_pair()
+    identity = bundled_pair_model().identity
+    return {
+        "card": msgspec.to_builtins(pair.card),
+        "folder": str(pair.folder),
+        "identity": {"digest": identity.digest, **msgspec.to_builtins(identity)},
+    }
 
 
 def _isotropy(name: str) -> dict[str, Any]:

@@ -58,7 +58,7 @@ or nothing to edit, 6 the calibration belongs to another embedder or metric.
     "names",
     multiple=True,
     metavar="NAMES",
-    help="Comma-separated, also repeated.  [default: embed_answer_similarity]",
+    help="Comma-separated, also repeated.  [default: embed_answer_similarity,answer_support]",
 )
 @click.option(
     "--cutoff",
@@ -125,7 +125,7 @@ def command(file: Place, **options: Any) -> int:
     Each reference gets a number, unit, date, name or quantifier changed, is negated, or gives way
     to the answer of a similar question: answers that are wrong for certain. Harmless edits
     (capitals, punctuation, polite words, the order of a list) show what is turned away for its
-    wording. No labels are needed.
+    wording. No labels are needed. Of a pair model it says what it costs beside embedding.
     """
     require_one_cache(options)
     typed = click.core.ParameterSource.COMMANDLINE

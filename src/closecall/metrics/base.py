@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import msgspec
 
 from closecall.embedders.base import TextKey, VectorLookup
-from closecall.records import JSON, Case, Measurement, Unmeasured
+from closecall.records import JSON, Case, Measured, Measurement, Unmeasured
 
 SCORE_NOISE = 1e-5
 """How far one similarity may differ between machines, in cosine: float32 kernels add in
@@ -102,5 +102,19 @@ class LoadingMetric(Metric, Protocol):
         ------
         ConfigurationError
             If this metric can measure no case at all.
+        """
+        ...
+
+
+@runtime_checkable
+class ExplainingMetric(Metric, Protocol):
+    """A metric that can say more of an answer that was not accepted, at a cost."""
+
+    def explain(
+        self, cases: Sequence[Case], found: Sequence[Measured]
+    ) -> Sequence[Mapping[str, JSON]]:
+        """Return members for the details of each measurement, in order; empty for nothing to say.
+
+        Asked once a batch, for its cases that failed or are left unsure.
         """
         ...

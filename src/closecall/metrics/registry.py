@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _POOLED = "closecall.metrics.pooled"
 _ALIGNMENT = "closecall.metrics.alignment"
 _LEXICAL = "closecall.metrics.lexical"
+_SUPPORT = "closecall.metrics.support"
 _FACTS = "closecall.metrics.facts"
 _QUALITY = "closecall.metrics.judge.quality"
 _AGENTS = "closecall.metrics.judge.agents"
@@ -49,6 +50,8 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "refusal": (f"{_FACTS}.refusal", "Refusal"),
     "forbidden_text": (f"{_FACTS}.forbidden_text", "ForbiddenText"),
     "guards": ("closecall.metrics.guards", "Guards"),
+    "answer_support": (f"{_SUPPORT}.answer", "AnswerSupport"),
+    "context_support": (f"{_SUPPORT}.context", "ContextSupport"),
     "cross_encoder": ("closecall.metrics.pairs.metric", "CrossEncoderScore"),
     "llm_relevance": (_QUALITY, "LlmRelevance"),
     "llm_coherence": (_QUALITY, "LlmCoherence"),

@@ -41,13 +41,13 @@ def bert_graph(config: BertConfig, weights: Weights, options: GraphOptions) -> b
     if not config.family.typed:
         options = msgspec.structs.replace(options, token_types=False)
     builder = Builder(onnx, options)
-    _Encoder(builder, config, weights).build()
+    Encoder(builder, config, weights).build()
     _pool(builder, options)
     return builder.serialise(config.model_type, config.hidden_size)
 
 
-class _Encoder:
-    """Adds the encoder's nodes to a graph."""
+class Encoder:
+    """Adds an encoder's nodes to a graph, whole or stage by stage."""
 
     def __init__(self, builder: Builder, config: BertConfig, weights: Weights) -> None:
         self._builder = builder
@@ -63,7 +63,9 @@ class _Encoder:
             self._distances = self._relative(self._config.family.relative)
         for number in range(self._config.num_hidden_layers):
             last = number == self._config.num_hidden_layers - 1
-            hidden = self._layer(number, hidden, TOKENS if last else f"hidden.{number + 1}")
+            attended = self.attended(number, hidden)
+            output = TOKENS if last else f"hidden.{number + 1}"
+            hidden = self.layer(number, hidden, attended, output)
 
     def _embeddings(self) -> str:
         """Words, positions and token types, summed and normalised: (n, s, d).
@@ -87,7 +89,7 @@ class _Encoder:
             kinds = self._builder.weight("types", types)
             picked = node("Gather", [kinds, "token_type_ids"], "type.rows")
             total = node("Add", [total, picked], "embeddings.sum.typed")
-        norm = self._norm(names.norm, "embeddings.norm")
+        norm = self.norm(names.norm, "embeddings.norm")
         epsilon = config.layer_norm_eps
         return node("LayerNormalization", [total, *norm], "hidden.0", axis=-1, epsilon=epsilon)
 
@@ -142,12 +144,11 @@ class _Encoder:
     def _table(self, name: str, rows: int) -> Tensor:
         return self._weights.tensor(f"{name}.weight", (rows, self._config.hidden_size))
 
-    def _layer(self, number: int, hidden: str, output: str) -> str:
-        """One encoder layer, post-norm: (n, s, d) to (n, s, d)."""
-        node, weight, config = self._builder.node, self._builder.weight, self._config
-        names = self._names
+    def attended(self, number: int, hidden: str) -> str:
+        """Return what each token of a layer takes from all of them: (n, s, d), as ``hidden``."""
+        node, weight, names = self._builder.node, self._builder.weight, self._names
         source, here = f"{names.layer}.{number}", f"layer.{number}"
-        parts = [self._linear(f"{source}.{p}") for p in (names.query, names.key, names.value)]
+        parts = [self.linear(f"{source}.{p}") for p in (names.query, names.key, names.value)]
         inputs = [
             hidden,
             weight(f"{here}.qkv", np.concatenate([matrix for matrix, _ in parts], axis=1)),
@@ -156,13 +157,14 @@ class _Encoder:
         ]
         if self._distances is not None:
             inputs += ["", self._distances]  # between them, what earlier tokens would leave
-        attended = node(
-            "Attention",
-            inputs,
-            f"{here}.attended",
-            fused=True,
-            num_heads=config.num_attention_heads,
-        )
+        heads = self._config.num_attention_heads
+        return node("Attention", inputs, f"{here}.attended", fused=True, num_heads=heads)
+
+    def layer(self, number: int, hidden: str, attended: str, output: str) -> str:
+        """Return the rest of a layer, post-norm, token by token: (n, s, d) to (n, s, d)."""
+        node, weight, config = self._builder.node, self._builder.weight, self._config
+        names = self._names
+        source, here = f"{names.layer}.{number}", f"layer.{number}"
         hidden = self._joined(
             (f"{source}.{names.mixed}", f"{source}.{names.mixed_norm}"),
             f"{here}.attention.output",
@@ -170,7 +172,7 @@ class _Encoder:
             attended,
             hidden,
         )
-        matrix, bias = self._linear(f"{source}.{names.widened}", outer=config.intermediate_size)
+        matrix, bias = self.linear(f"{source}.{names.widened}", outer=config.intermediate_size)
         widened = node("MatMul", [hidden, weight(f"{here}.widen", matrix)], f"{here}.widened")
         curve = "BiasGelu" if ACTIVATIONS[config.hidden_act] == "erf" else "FastGelu"
         offset = weight(f"{here}.widen.bias", bias)
@@ -200,16 +202,16 @@ class _Encoder:
         times as long as they do together: 7 % of the whole model.
         """
         dense, normed = sources
-        matrix, bias = self._linear(dense, inner=inner)
+        matrix, bias = self.linear(dense, inner=inner)
         node, weight = self._builder.node, self._builder.weight
         product = node("MatMul", [value, weight(name, matrix)], f"{name}.product")
         moved = node("Add", [product, weight(f"{name}.bias", bias)], f"{name}.moved")
         total = node("Add", [moved, skipped], f"{name}.sum")
-        norm = self._norm(normed, f"{name}.norm")
+        norm = self.norm(normed, f"{name}.norm")
         epsilon = self._config.layer_norm_eps
         return node("LayerNormalization", [total, *norm], output, axis=-1, epsilon=epsilon)
 
-    def _linear(
+    def linear(
         self, source: str, *, inner: int | None = None, outer: int | None = None
     ) -> tuple[Tensor, Tensor]:
         """Return matrix (in, out) and bias (out,) of a linear layer; by default square."""
@@ -218,7 +220,7 @@ class _Encoder:
         matrix = self._weights.tensor(f"{source}.weight", (columns, rows)).T
         return matrix, self._weights.tensor(f"{source}.bias", (columns,))
 
-    def _norm(self, source: str, name: str) -> tuple[str, str]:
+    def norm(self, source: str, name: str) -> tuple[str, str]:
         """Return the names of a layer norm's scale and offset."""
         shape = (self._config.hidden_size,)
         scale = self._weights.tensor(f"{source}.weight", shape)

@@ -149,6 +149,10 @@ def parse_card(text: str, where: str = CARD_FILE) -> ModelCard:
         raw = read_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise ModelError(f"{where}: not TOML: {error}") from error
+    if "kind" in raw:
+        raise ModelError(
+            f"{where}: kind: the card of a {raw['kind']!r} model, which makes no vectors"
+        )
     if raw.get("format") != _FORMAT:
         raise ModelError(
             f"{where}: format: expected {_FORMAT}, got {raw.get('format')!r}; "

@@ -98,21 +98,28 @@ class Builder:
         return name
 
     def serialise(self, name: str, width: int) -> bytes:
-        """Return the model's bytes."""
-        make, kinds = self._onnx.helper, self._onnx.TensorProto
+        """Return the model's bytes: tokens in, a text's vector and its tokens' out."""
+        kinds = self._onnx.TensorProto
         inputs = ["input_ids", "attention_mask"]
         if self.options.token_types:
             inputs.append("token_type_ids")
-        graph = make.make_graph(
-            self._nodes,
+        return self.finished(
             name,
-            [make.make_tensor_value_info(one, kinds.INT32, ["n", "s"]) for one in inputs],
+            [self.declared(one, kinds.INT32, "n", "s") for one in inputs],
             [
-                make.make_tensor_value_info(EMBEDDING, kinds.FLOAT, ["n", width]),
-                make.make_tensor_value_info(TOKENS, kinds.FLOAT, ["n", "s", width]),
+                self.declared(EMBEDDING, kinds.FLOAT, "n", width),
+                self.declared(TOKENS, kinds.FLOAT, "n", "s", width),
             ],
-            self._initialisers,
         )
+
+    def declared(self, name: str, kind: int, *shape: str | int) -> Any:
+        """Return what is said of an input or output: its type and its sizes, by name or number."""
+        return self._onnx.helper.make_tensor_value_info(name, kind, list(shape))
+
+    def finished(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> bytes:
+        """Return the bytes of a model with these inputs and outputs; see ``declared``."""
+        make = self._onnx.helper
+        graph = make.make_graph(self._nodes, name, list(inputs), list(outputs), self._initialisers)
         model = make.make_model(
             graph,
             ir_version=_IR_VERSION,

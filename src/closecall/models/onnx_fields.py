@@ -5,8 +5,12 @@ Only lengths are read, a few milliseconds for hundreds of megabytes.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
+
+Data: TypeAlias = bytes | mmap.mmap
+"""A file's bytes, read or mapped."""
 
 TENSOR = "tensor"
 NODE = "node"
@@ -77,7 +81,7 @@ def messages(model: bytes) -> Iterator[Message]:
             ]
 
 
-def fields(data: bytes, start: int, stop: int) -> Iterator[Field]:
+def fields(data: Data, start: int, stop: int) -> Iterator[Field]:
     """Yield the fields of a message.
 
     Raises
@@ -107,7 +111,7 @@ def fields(data: bytes, start: int, stop: int) -> Iterator[Field]:
         yield Field(number, wire, first, at, value)
 
 
-def varint(data: bytes, at: int, stop: int) -> tuple[int, int]:
+def varint(data: Data, at: int, stop: int) -> tuple[int, int]:
     """Return the number written at a place, and the place after it.
 
     Raises

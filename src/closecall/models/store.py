@@ -19,6 +19,7 @@ import msgspec
 from closecall.errors import ModelError, UnknownNameError, UsageError
 from closecall.models.cards import CARD_FILE, GRAPH_FILE, ModelCard, is_model_name, read_card
 from closecall.models.compiler import Naming, compile_folder
+from closecall.models.pair_card import PAIR_MODEL
 from closecall.models.placing import placing
 from closecall.models.published import (
     find_published,
@@ -119,6 +120,8 @@ def list_models() -> Listing:
             broken.append(BrokenModel(root, place, str(error)))
             continue
         for folder in folders:
+            if place == BUNDLED and folder.name == PAIR_MODEL:
+                continue  # it makes no vectors; see ``bundled_pair``
             try:
                 models.append(StoredModel(read_card(folder / CARD_FILE), folder, place))
             except ModelError as error:
@@ -136,10 +139,15 @@ def find_model(name: str = DEFAULT_MODEL) -> StoredModel:
     UnknownNameError
         If there is none; the message lists those there are, and those that cannot be used.
     ModelError
-        If it is there and its card cannot be used.
+        If it is there and its card cannot be used, or it makes no vectors.
     """
     listing = list_models()
     wanted = name.casefold()
+    if wanted == PAIR_MODEL:
+        raise ModelError(
+            f"{PAIR_MODEL} reads two texts at once and makes no vector of one; the metrics "
+            "answer_support and context_support use it"
+        )
     for model in listing.models:
         if model.card.name.casefold() == wanted:
             return model
@@ -287,6 +295,7 @@ def require_free(names: Sequence[str], place: Path, *, force: bool) -> None:
             f"{place}: already there; give another name, or replace it with --force (force=True)"
         )
     wanted = {text.casefold(): text for text in names}
+    _refuse_pair(wanted)
     listing = list_models()
     for broken in listing.broken:
         if broken.folder == place.parent:  # which names are taken is not known
@@ -305,6 +314,13 @@ def require_free(names: Sequence[str], place: Path, *, force: bool) -> None:
             raise UsageError(
                 f"{one.model.name!r} already names the files in {one.folder}; give another name"
             )
+
+
+def _refuse_pair(wanted: Mapping[str, str]) -> None:
+    if PAIR_MODEL in wanted:
+        raise UsageError(
+            f"{wanted[PAIR_MODEL]!r} already names the bundled pair model; give another name"
+        )
 
 
 def _name_for(folder: Path) -> str:

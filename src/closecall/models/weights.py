@@ -85,8 +85,8 @@ class Weights:
             (one for one in sorted(prefixes) if any(name.startswith(one) for name in header)), ""
         )
 
-    def tensor(self, name: str, shape: tuple[int, ...]) -> Tensor:
-        """Return a tensor as float32, C order.
+    def tensor(self, name: str, shape: tuple[int, ...], *, head: bool = False) -> Tensor:
+        """Return a tensor as float32, C order; ``head``: it is no part of the encoder.
 
         Raises
         ------
@@ -94,7 +94,7 @@ class Weights:
             If there is none of that name, or it has another shape, an unknown type, or a value
             that is not finite.
         """
-        full = self._prefix + name
+        full = name if head else self._prefix + name
         entry = self._entries.get(full)
         if entry is None:
             raise ModelError(f"{self._path}: tensor {full} is missing")

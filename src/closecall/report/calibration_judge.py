@@ -20,8 +20,9 @@ def lines(calibration: Calibration) -> Iterator[str]:
     if judge is None:
         return
     head = judge.head
+    pair = "" if head.support is None else "the pair model's word among them, "
     yield (
-        f"Judge: {plural(len(head.features), 'feature')} of response and {head.sides}, "
+        f"Judge: {plural(len(head.features), 'feature')} of response and {head.sides}, {pair}"
         f"fitted to {judge.rows:,} labels ({judge.rejects:,} rejects, {judge.accepts:,} accepts)."
     )
     yield f"  Kept: {gain_words(judge.gain)}."

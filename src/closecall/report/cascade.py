@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from closecall.calibration.figures import count_of, limit
 from closecall.report.words import plural, rate
+from closecall.runs.applied import Applied
 from closecall.runs.cascade import promises
 from closecall.runs.record import Run
 from closecall.runs.summary import MetricSummary
@@ -37,14 +38,17 @@ def cascade_lines(run: Run) -> Iterator[str]:
         yield from _errors(f"rung {number}", rung)
     yield from _errors("all rungs together", run.cascade)
     yield from _own_labels(run)
-    used = [plan.calibration for plan in run.header.metrics if plan.calibration is not None]
+    yield added_up([plan.calibration for plan in run.header.metrics if plan.calibration])
+
+
+def added_up(used: Sequence[Applied]) -> str:
+    """Return what the promises of all rungs come to, in words."""
     added = promises(used)
     if added is None:
-        yield (
+        return (
             "the rungs' promises do not add up to one for the cascade: they are about different "
             "rates, hold on average only, or say nothing together"
         )
-        return
     parts = []
     if added.max_far is not None:
         parts.append(f"at most {limit(added.max_far)} of wrong answers are accepted")
@@ -54,7 +58,7 @@ def cascade_lines(run: Run) -> Iterator[str]:
     if not added.exact:
         firm = f"aimed {firm}, which is approximate and not proved"
     weighed = "" if added.per == "row" else "; rates of answers drawn one from each group"
-    yield f"the rungs' promises add up to: {' and '.join(parts)}, {firm}{weighed}"
+    return f"the rungs' promises add up to: {' and '.join(parts)}, {firm}{weighed}"
 
 
 def _own_labels(run: Run) -> Iterator[str]:

@@ -52,7 +52,7 @@ def write(found: StressResult, out: IO[str], width: int | None = None) -> None:
             if families:
                 console.print()
                 console.print(_table(metric, families, kind))
-        _lines(console, [*_absent(metric), *blindness(metric)], wide)
+        _lines(console, [*_absent(metric), *blindness(metric), *_cost(metric)], wide)
     console.print()
     held = any(one.held for metric in found.metrics for one in metric.families)
     notes = [MADE_UP, GUARDED] if held else [MADE_UP]
@@ -163,6 +163,22 @@ def _absent(metric: MetricStress) -> Iterator[str]:
     rest = sum(count for _, count in listed[_REASONS:])
     if rest:
         yield f"Not measured, {plural(rest, 'answer')}: other reasons"
+
+
+def _cost(metric: MetricStress) -> Iterator[str]:
+    cost = metric.cost
+    if cost is None:
+        return
+    line = (
+        f"Its cost: {plural(cost.pairs, 'pair')} of {plural(cost.answers, 'answer')} read in "
+        f"{cost.seconds:.1f} s, {cost.pairs_per_second:,.0f} pairs a second"
+    )
+    if cost.ratio is not None:
+        line += (
+            f"; {cost.ratio:.1f} times as long as {cost.embedder} takes to embed the "
+            f"{plural(cost.texts or 0, 'text')} of the same answers"
+        )
+    yield f"{line}."
 
 
 def blindness(metric: MetricStress) -> list[str]:

@@ -135,3 +135,5 @@ def _pair(entry: Worst, width: int, say) -> None:  # type: ignore[no-untyped-def
         if text:  # a run folder need not hold the texts
             style = "dim" if name != "response" else None
             say(f"     {name:>10}  {shorten(text, room)}", style=style)
+    for name, text in entry.said:
+        say(f"     {name:>10}  {shorten(text, room)}", style="dim")

@@ -41,7 +41,12 @@ def blind(metrics: Iterable[str]) -> str:
     return " ".join(said) or BLIND
 
 
-_BLIND = {"cross_encoder": BLIND_PAIR, "fitted_judge": BLIND_JUDGE}
+_BLIND = {
+    "answer_support": BLIND_PAIR,
+    "context_support": BLIND_PAIR,
+    "cross_encoder": BLIND_PAIR,
+    "fitted_judge": BLIND_JUDGE,
+}
 
 _SPACE = re.compile(r"\s+")
 

@@ -7,13 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from closecall.metrics.cutoffs import shown
+from closecall.metrics.support.said import said
 from closecall.records import Case, Measured
 from closecall.runs.record import Run
 from closecall.runs.results import CaseResult, MetricResult
 
 
 class Worst(NamedTuple):
-    """One of the lowest values of a metric, with the two texts behind it."""
+    """One of the lowest values of a metric, with the two texts behind it.
+
+    ``said`` is what the metric says of it besides, each with a name of one word.
+    """
 
     case_id: str
     value: str
@@ -22,6 +26,7 @@ class Worst(NamedTuple):
     first: str
     second_name: str
     second: str
+    said: tuple[tuple[str, str], ...] = ()
 
 
 def decimals(high: float | None) -> int:
@@ -90,11 +95,17 @@ def _entry(case: Case, result: MetricResult, first_run: MetricResult, digits: in
         reference = _chosen(case.references, details.get("bestReference"))
         first, second = ("reference", reference), ("response", case.response or "")
     value = shown(measured.value, result.cutoff, digits)
-    return Worst(case.id, value, result.state.value, *first, *second)
+    told = tuple(said(details))
+    return Worst(case.id, value, result.state.value, *first, *second, told)
 
 
 _AGAINST_CONTEXT = frozenset(
-    {"embed_response_context", "context_alignment", "context_window_similarity"}
+    {
+        "embed_response_context",
+        "context_alignment",
+        "context_window_similarity",
+        "context_support",
+    }
 )
 
 

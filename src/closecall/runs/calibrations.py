@@ -11,11 +11,12 @@ from closecall.calibration.artefact import Calibration
 from closecall.calibration.drift.canary_check import check_canaries
 from closecall.calibration.store import load_calibration
 from closecall.embedders.base import Embedder
-from closecall.errors import InstrumentMismatchError, UsageError
+from closecall.errors import CalibrationFileError, InstrumentMismatchError, UsageError
 from closecall.instrument import CHUNK, differences
 from closecall.metrics.base import Metric
 from closecall.runs.applied import Applied
 from closecall.runs.judged_by import judge_option, judge_specs
+from closecall.there import is_dir
 
 if TYPE_CHECKING:
     from closecall.metrics.function import Evaluator
@@ -46,10 +47,12 @@ class Given(NamedTuple):
 def load_calibrations(given: Calibrations | None) -> list[Given]:
     """Read calibrations, at most one a metric.
 
+    A folder stands for the files ``*.json`` in it, in the order of their names.
+
     Raises
     ------
     CalibrationFileError
-        A file is not a calibration.
+        A file is not a calibration, or a folder holds none.
     UsageError
         Two are for one metric.
     """
@@ -62,7 +65,7 @@ def load_calibrations(given: Calibrations | None) -> list[Given]:
         if isinstance(one, Calibration):
             found.append(Given(one, ""))
         else:
-            found.append(Given(load_calibration(one), str(Path(one).absolute())))
+            found += [Given(load_calibration(p), str(p.absolute())) for p in _files(Path(one))]
     for at, later in enumerate(found):
         for earlier in found[:at]:
             if earlier.metric == later.metric:
@@ -71,6 +74,18 @@ def load_calibrations(given: Calibrations | None) -> list[Given]:
                     "a metric has one cutoff"
                 )
     return found
+
+
+def _files(place: Path) -> list[Path]:
+    if not is_dir(place):
+        return [place]
+    files = sorted(place.glob("*.json"))
+    if not files:
+        raise CalibrationFileError(
+            f"{place}: a folder without a calibration in it (*.json); closecall calibrate FILE "
+            "--cascade -o FOLDER makes one of rungs"
+        )
+    return files
 
 
 def with_judges(

@@ -28,6 +28,7 @@ from closecall.metrics.base import Metric
 from closecall.metrics.guards.policy import NO_GUARDS, GuardPolicy
 from closecall.records import Case, State, Unmeasured
 from closecall.runs.applied import Applied
+from closecall.runs.explaining import explained
 from closecall.runs.results import CaseResult, MetricResult, decide
 from closecall.runs.runner import (
     BATCH_CASES,
@@ -135,11 +136,13 @@ def run_cascade(
             there = [batch[at] for at in left]
             found = measured_batch([rung], there, embedder, missing)[0] if there else []
             decided = [
-                guarded([rung], case, [decide(rung, one, applied[rung.spec.id])], guards)[0]
+                guarded([rung], case, [decide(rung, one, applied[rung.spec.id])], guards)
                 for case, one in zip(there, found, strict=True)
             ]
+            # What is left unsure and moves on has another rung to be explained by.
+            told = explained([rung], there, decided, unsure=rung is rungs[-1])
+            by = {at: own for at, (own,) in zip(left, told, strict=True)}
             share = _milliseconds(begun, len(left))
-            by = dict(zip(left, decided, strict=True))
             for at, done in enumerate(results):
                 own = by.get(at)
                 done.append(

@@ -19,15 +19,16 @@ from closecall.calibration.evidence.locked import lock
 from closecall.calibration.goals import Goal
 from closecall.calibration.head.crossed import Training
 from closecall.calibration.head.judge import CROSSED, SPLIT, Asked, Way, fit_judge
-from closecall.calibration.head.singles import SINGLES
+from closecall.calibration.head.singles import SINGLES, singles_of
 from closecall.calibration.inputs import Bools, Floats
 from closecall.calibration.records import Infeasible, Reason
 from closecall.errors import UsageError
-from closecall.metrics.base import Metric
-from closecall.metrics.fitted.features import OF, Sides, names
+from closecall.metrics.base import BatchMetric, Metric
+from closecall.metrics.fitted.features import Sides, features_of, names, parted_version
 from closecall.metrics.fitted.head import NAME
 from closecall.metrics.fitted.judge import FittedJudge
-from closecall.metrics.fitted.measure import FEATURES, JudgeFeatures
+from closecall.metrics.fitted.measure import FEATURES, SUPPORT_VALUE, JudgeFeatures
+from closecall.metrics.fitted.support import support_metric, support_or_none
 from closecall.metrics.registry import DEFAULT as DEFAULT_METRIC
 from closecall.metrics.registry import load_metrics
 from closecall.records import Case, Measured, Measurement
@@ -38,10 +39,14 @@ Wanted: TypeAlias = bool | Literal["crossed", "split"]
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """How a judge is wanted; ``sides`` None: what the cases have."""
+    """How a judge is wanted; ``sides`` None: what the cases have.
+
+    ``support`` says whether it weighs what the pair model says; None: where there is one.
+    """
 
     way: Way
     sides: Sides | None
+    support: bool | None = None
 
     @classmethod
     def of(cls, wanted: Wanted, metric: str | Metric, goal: Goal) -> Judging | None:
@@ -64,20 +69,7 @@ class Judging:
                 "kind: leave the guarantee out, or let half of the labels train the judge "
                 "(--judge-split)"
             )
-        sides: dict[object, Sides | None] = {
-            DEFAULT_METRIC: None,
-            NAME: None,
-            f"{NAME}:sides=references": "references",
-            f"{NAME}:sides=context": "context",
-        }
-        if not isinstance(metric, str) or metric.strip() not in sides:
-            named = metric if isinstance(metric, str) else metric.spec.id
-            raise UsageError(
-                f"a judge is a metric of its own, so it cannot be fitted for {named}: leave the "
-                f"metric out, or say what to judge by with {NAME}:sides=references or "
-                f"{NAME}:sides=context"
-            )
-        return cls(way, sides[metric.strip()])
+        return cls(way, *_options(metric))
 
     @property
     def needs(self) -> frozenset[str]:
@@ -102,8 +94,57 @@ class Judging:
         return self.sides
 
     def metrics(self) -> list[Metric]:
-        """Return what is measured: the features, then each metric that the judge has to beat."""
-        return [JudgeFeatures(self.known), *load_metrics(list(SINGLES[self.known]))]
+        """Return what is measured: the features, then each metric that the judge has to beat.
+
+        The pair model's is among the features already, and not measured twice.
+
+        Raises
+        ------
+        ConfigurationError
+            The pair model was asked for, and there is none.
+        """
+        pair: BatchMetric | None = None
+        if self.support is not False:
+            pair = (support_metric if self.support else support_or_none)(self.known)
+        return [JudgeFeatures(self.known, pair), *load_metrics(list(SINGLES[self.known]))]
+
+
+_SIDES: dict[str, Sides] = {"references": "references", "context": "context"}
+_SWITCH = {"true": True, "false": False}
+
+
+def _options(metric: str | Metric) -> tuple[Sides | None, bool | None]:
+    """Return by what a judge is to judge and whether with the pair model, each where it is said.
+
+    Raises
+    ------
+    UsageError
+        Another metric is named, or an option that a judge does not have.
+    """
+    named = metric.strip() if isinstance(metric, str) else metric.spec.id
+    if named == DEFAULT_METRIC:
+        return None, None
+    name, *pairs = named.split(":")
+    given = dict(pair.partition("=")[::2] for pair in pairs)
+    allowed = len(given) == len(pairs) and given.keys() <= {"sides", "support"}
+    sides, support = given.get("sides"), given.get("support")
+    if (
+        not isinstance(metric, str)
+        or name != NAME
+        or not allowed
+        or sides not in {None, *_SIDES}
+        or support not in {None, *_SWITCH}
+    ):
+        raise UsageError(
+            f"a judge is a metric of its own, so it cannot be fitted for {named}: leave the "
+            f"metric out, say what to judge by with {NAME}:sides=references or "
+            f"{NAME}:sides=context, or leave out what the pair model says with "
+            f"{NAME}:support=false"
+        )
+    return (
+        None if sides is None else _SIDES[sides],
+        None if support is None else _SWITCH[support],
+    )
 
 
 class Measurements:
@@ -116,7 +157,6 @@ class Measurements:
     def __init__(
         self, sides: Sides, run: Iterable[CaseResult], cases: Sequence[Case] | None = None
     ) -> None:
-        self._names = names(OF[sides])
         self._features: dict[int, list[float]] = {}
         self._singles: dict[int, list[float | None]] = {}
         self._cases: list[tuple[Case, Measurement]] = []  # holds the cases, so that id() stays
@@ -126,9 +166,12 @@ class Measurements:
             self._cases.append((case, first))
             if isinstance(first, Measured):
                 told = first.details[FEATURES]
-                self._features[id(case)] = [told[name] for name in self._names]
+                support = first.details.get(SUPPORT_VALUE)
+                listed = names(features_of(sides, support=support is not None))
+                self._features[id(case)] = [told[name] for name in listed]
                 self._singles[id(case)] = [
-                    other.value if isinstance(other, Measured) else None for other in others
+                    *(other.value if isinstance(other, Measured) else None for other in others),
+                    *(() if support is None else (support,)),
                 ]
 
     def __iter__(self) -> Iterator[tuple[Case, Measurement]]:
@@ -161,14 +204,16 @@ def build_judged(
 ) -> Calibration | Infeasible:
     """Fit a judge to the rows of ``material`` and build its calibration, or say why there is none.
 
-    ``material.metric`` and the scores of its rows are replaced by the judge and what it says.
+    ``material.metric``, that of the features, and the scores of its rows are replaced by the judge
+    and what it says.
     """
     rows, cases = material.rows.rows, material.rows.cases
     accept = np.array([row.accept for row in rows], dtype=np.bool_)
     groups = tuple(row.group for row in rows)
     training = Training(measured.features(cases), accept, groups)
-    singles = measured.singles(SINGLES[judging.known], cases)
-    asked = Asked(judging.known, judging.way, material.digest)
+    support = parted_version(material.metric.version)[1]
+    singles = measured.singles(singles_of(judging.known, support=support is not None), cases)
+    asked = Asked(judging.known, judging.way, material.digest, support)
 
     def made(aside: Bools) -> Calibration | Infeasible:
         judged = fit_judge(training, singles, asked, goal, aside)
@@ -203,7 +248,9 @@ def build_judged(
 def judging_again(calibration: Calibration) -> Judging | None:
     """Return how the judge of a calibration was asked for, None where it has none."""
     judge = calibration.judge
-    return None if judge is None else Judging(judge.way, judge.head.sides)
+    if judge is None:
+        return None
+    return Judging(judge.way, judge.head.sides, judge.head.support is not None)
 
 
 __all__ = ["SINGLES", "Judging", "Measurements", "build_judged", "judging_again"]

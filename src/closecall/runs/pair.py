@@ -9,6 +9,7 @@ from closecall.metrics.base import Metric
 from closecall.metrics.guards.policy import NO_GUARDS, GuardPolicy
 from closecall.records import Case, Unmeasured
 from closecall.runs.applied import Applied
+from closecall.runs.explaining import explained
 from closecall.runs.results import MetricResult, decide
 from closecall.runs.runner import asked_texts, guarded, measured_case
 
@@ -43,7 +44,8 @@ def score_pair(
         return decide(metric, texts, applied)
     vectors = CachedEmbedder(embedder).fetch(texts)
     result = decide(metric, measured_case(metric, case, vectors), applied)
-    return guarded([metric], case, [result], guards)[0]
+    rows = explained([metric], [case], [guarded([metric], case, [result], guards)])
+    return rows[0][0]
 
 
 def _value(field: str, text: str) -> str | tuple[str, ...]:

@@ -164,6 +164,12 @@ def choose(
         metrics = with_judges(metrics, made)
     meter = meter or Meter()
     chosen = load_metrics(DEFAULT_METRIC if metrics is None else metrics, cutoffs)
+    if cascade and on_notice is not None:
+        from closecall.runs.rungs import pair_hint
+
+        hint = pair_hint(chosen)
+        if hint is not None:
+            on_notice(hint)
     with _telling_judges(made if judge is None else []):
         chosen, judges = with_judge_models(chosen, judge, cassette, on_notice, meter)
     subject, plan = subject_of(_wanted(answers, chosen, on_notice), cassette, on_notice, meter)

@@ -16,6 +16,7 @@ from closecall.metrics.base import BatchMetric, Metric
 from closecall.metrics.guards.policy import NO_GUARDS, GuardPolicy, is_guarded
 from closecall.records import Case, Measurement, State, Unmeasured
 from closecall.runs.applied import Applied
+from closecall.runs.explaining import explained
 from closecall.runs.results import CaseResult, MetricResult, decide, hold_back
 from closecall.runs.sound import checked_measurement, checked_texts
 
@@ -76,6 +77,7 @@ def run_cases(
             )
             for case, row in zip(batch, zip(*columns, strict=True), strict=True)
         ]
+        measured = explained(metrics, batch, measured)
         share = round((time.perf_counter() - started) * 1000 / len(batch), 3)
         yield [
             CaseResult(case=case, results=results, duration_ms=share)

@@ -8,11 +8,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msgspec.structs import replace
+
 from closecall.calibration.groups import rate_of_groups
 from closecall.calibration.records import Rate
+from closecall.embedders.absent import is_absent
+from closecall.metrics.fitted.features import SUPPORT
+from closecall.metrics.fitted.support import there_is_a_pair_model
+from closecall.metrics.registry import DEFAULT as DEFAULT_METRIC
+from closecall.metrics.registry import load_metric
 from closecall.records import Case, Measured, State
-from closecall.runs.asked import read_cases
+from closecall.runs.asked import chosen_embedder, read_cases
 from closecall.runs.evaluate import evaluate
+from closecall.runs.explaining import nothing_explained
+from closecall.stress.cost import pair_cost
 from closecall.stress.edits import FAMILIES, Kind
 from closecall.stress.making import MOST, StressSet, stress_set
 from closecall.stress.results import (
@@ -41,6 +50,9 @@ BAD_ROW = "a row that cannot be read"
 CHANGING = ("case", "punctuation", "list_order", "politeness", "markdown")
 """Harmless families whose texts are other than the references they are held against."""
 TENTH = 10
+_PAIRED = frozenset(one.name for one in SUPPORT.values())
+DEFAULTS = (DEFAULT_METRIC, SUPPORT["references"].name)
+"""What is measured unless something else is named: what people know, and the pair model."""
 
 
 def stress_test(
@@ -74,7 +86,9 @@ def stress_test(
     ----------
     cases
         A case file or cases, as ``evaluate`` takes them; those with a reference are used.
-    metrics, embedder, cutoffs, calibration, guards, window, threads, mapping, on_bad_row, cache
+    metrics
+        As in ``evaluate``. None, and no calibration: ``DEFAULTS``, as far as they are there.
+    embedder, cutoffs, calibration, guards, window, threads, mapping, on_bad_row, cache
         As in ``evaluate``.
     base, families, most, seed, group
         What is edited, how, how often and with which seed; see ``stress_set``.
@@ -85,7 +99,7 @@ def stress_test(
     -------
     StressResult
         Counts, rates with intervals and medians for each family and metric, and every edited
-        answer. O(cases) time to make them; scoring costs one text each.
+        answer; the cost of a pair model. O(cases) time to make them; scoring costs one text each.
 
     Raises
     ------
@@ -96,24 +110,55 @@ def stress_test(
     """
     source, facts = read_cases(cases, mapping, on_bad_row, frozenset({"references"}))
     made = stress_set(source, base=base, families=families, most=most, seed=seed, group=group)
-    run = evaluate(
-        made.cases,
-        metrics,
-        embedder,
-        cutoffs=cutoffs,
-        calibration=calibration,
-        guards=guards,
-        window=window,
-        threads=threads,
-        name=Path(facts.path).name if facts.path else "cases",
-        cache=cache,
-        progress=progress,
-        on_notice=on_notice,
-    )
+    if metrics is None and calibration is None:
+        metrics = DEFAULTS if there_is_a_pair_model() else DEFAULT_METRIC
+    with nothing_explained():
+        run = evaluate(
+            made.cases,
+            metrics,
+            embedder,
+            cutoffs=cutoffs,
+            calibration=calibration,
+            guards=guards,
+            window=window,
+            threads=threads,
+            name=Path(facts.path).name if facts.path else "cases",
+            cache=cache,
+            progress=progress,
+            on_notice=on_notice,
+        )
     left_out = dict(made.left_out)
     if facts.bad_rows:
         left_out[BAD_ROW] = facts.bad_rows
-    return _result(made, run, left_out, facts.bad_rows)
+    found = _result(made, run, left_out, facts.bad_rows)
+    return _timed(found, run, made, embedder, threads)
+
+
+def _timed(
+    found: StressResult,
+    run: Run,
+    made: StressSet,
+    embedder: Embedder | str | None,
+    threads: int | None,
+) -> StressResult:
+    """Return the result with what its pair models cost; nothing leaves the machine for it."""
+    if not any(plan.name in _PAIRED for plan in run.header.metrics):
+        return found
+    used: Embedder | None = None
+    if run.usage is None and not is_absent(run.header.instrument):
+        given = isinstance(embedder, str) or embedder is None
+        name = run.header.embedder if given else embedder
+        window = run.header.instrument.window if given else None
+        used = chosen_embedder(name, window, threads if given else None)[1]
+    metrics = []
+    for at, (plan, one) in enumerate(zip(run.header.metrics, found.metrics, strict=True)):
+        if plan.name not in _PAIRED:
+            metrics.append(one)
+            continue
+        answers = zip(made.cases, found.answers, strict=True)
+        own = [case for case, answer in answers if answer.verdicts[at].value is not None]
+        metrics.append(replace(one, cost=pair_cost(load_metric(plan.id), own, used)))
+    return replace(found, metrics=tuple(metrics))
 
 
 class _Row(NamedTuple):

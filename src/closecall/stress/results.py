@@ -6,6 +6,7 @@ import msgspec
 
 from closecall.calibration.records import Rate
 from closecall.records import Case, State
+from closecall.stress.cost import PairCost
 from closecall.stress.edits import Kind
 from closecall.stress.sources import Base
 
@@ -64,7 +65,8 @@ class MetricStress(msgspec.Struct, frozen=True, kw_only=True):
 
     ``cutoff`` None: there are no verdicts. ``harmless_low`` is the value that at least nine in ten
     harmless edits reach, of those that change a text; None where there are none. ``high`` is the
-    upper end of the metric's scale, None where it has none.
+    upper end of the metric's scale, None where it has none. ``cost`` is that of a pair model, None
+    for other metrics.
     """
 
     metric: str
@@ -74,6 +76,7 @@ class MetricStress(msgspec.Struct, frozen=True, kw_only=True):
     cutoff_note: str
     harmless_low: float | None
     families: tuple[FamilyResult, ...]
+    cost: PairCost | None = None
 
     def of(self, kind: Kind) -> tuple[FamilyResult, ...]:
         """Return the families of one kind that have answers."""

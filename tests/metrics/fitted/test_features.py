@@ -12,8 +12,13 @@ from closecall.metrics.fitted.features import (
     OF,
     PER_FEATURE,
     REFERENCES,
-    SIZES,
+    SUPPORT,
+    VERSION,
     affordable,
+    features_of,
+    joined_version,
+    parted_version,
+    sizes,
 )
 from closecall.metrics.fitted.measure import FEATURES, JudgeFeatures
 from closecall.metrics.fitted.reading import read, texts_of
@@ -49,7 +54,7 @@ def test_each_feature_is_listed_once_and_has_words():
 
 @pytest.mark.parametrize("sides", ["references", "context"])
 def test_labels_pay_for_so_many_features(sides):
-    few, some, every = SIZES[sides]
+    few, some, every = sizes(sides)
     assert every == len(OF[sides])
     for scarce, count in (
         (0, few),
@@ -61,6 +66,23 @@ def test_labels_pay_for_so_many_features(sides):
         (100_000, every),
     ):
         assert affordable(sides, scarce) == OF[sides][:count]
+
+
+@pytest.mark.parametrize("sides", ["references", "context"])
+def test_what_the_pair_model_says_is_among_those_that_few_labels_pay_for(sides):
+    plain, both = features_of(sides), features_of(sides, support=True)
+    assert both[1] == SUPPORT[sides]
+    assert (both[0], *both[2:]) == plain == OF[sides]
+    # It asks for no label more than a judge without it, and the largest head has it besides.
+    assert sizes(sides, support=True) == (*sizes(sides)[:2], len(plain) + 1)
+    few = affordable(sides, 60, support=True)
+    assert len(few) == len(affordable(sides, 60)) == 6
+    assert SUPPORT[sides] in few
+
+
+@pytest.mark.parametrize("support", [None, "1+abcdef", "2+a+support:b"])
+def test_a_version_is_put_together_and_taken_apart(support):
+    assert parted_version(joined_version(support)) == (VERSION, support)
 
 
 def test_a_response_that_is_the_reference():

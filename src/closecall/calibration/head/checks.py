@@ -13,7 +13,7 @@ from closecall.calibration.artefact import Calibration
 from closecall.calibration.head.crossed import PENALTIES
 from closecall.calibration.head.gain import RESAMPLES, Gain, auc_of, figure_of, measure_of
 from closecall.calibration.head.judge import SPLIT, Judge
-from closecall.calibration.head.singles import SINGLES
+from closecall.calibration.head.singles import singles_of
 from closecall.calibration.inputs import Labelled
 from closecall.calibration.sample import ACCEPT
 from closecall.metrics.fitted.features import affordable, names
@@ -64,7 +64,8 @@ def judge_flaws(made: Calibration, judge: Judge, used: Labelled) -> Iterator[str
 
 def _head(judge: Judge, scarce: int) -> Iterator[str]:
     head = judge.head
-    if head.features != names(affordable(head.sides, scarce)):
+    payable = affordable(head.sides, scarce, support=head.support is not None)
+    if head.features != names(payable):
         yield "judge.head.features: are not those that so many labels pay for, in their order"
     if not 2 <= judge.folds <= judge.groups:  # noqa: PLR2004 - one part cannot be held out
         yield f"judge.folds: {judge.folds} parts cannot be made of {judge.groups} groups"
@@ -95,7 +96,7 @@ def _gain(made: Calibration, judge: Judge, used: Labelled) -> Iterator[str]:
         if said != found:
             yield f"judge.gain.{name}: says {said}, and by the rest of the file it is {found}"
     yield from _figures(gain)
-    singles = SINGLES[judge.head.sides]
+    singles = singles_of(judge.head.sides, support=judge.head.support is not None)
     if gain.single not in singles:
         yield f"judge.gain.single: allowed are {', '.join(singles)}"
     if not 1 <= gain.tried <= len(singles):

@@ -80,7 +80,13 @@ def parted(groups: Sequence[str], accept: Bools, parts: int, seed: int, purpose:
 
 
 def fit_head(
-    rows: Training, features: Sequence[Feature], sides: Sides, seed: int, trained: str
+    rows: Training,
+    features: Sequence[Feature],
+    sides: Sides,
+    seed: int,
+    trained: str,
+    *,
+    version: str = VERSION,
 ) -> JudgeHead:
     """Return the head of these rows, its penalty chosen by group cross-validation among them.
 
@@ -92,7 +98,7 @@ def fit_head(
         With both labels, also in all parts but one.
     features
         One a column.
-    sides, trained
+    sides, trained, version
         As in ``JudgeHead``.
     seed
         Draws the parts.
@@ -109,7 +115,7 @@ def fit_head(
     fitted = fit_logistic(scaled, rows.accept, penalty, signs)
     return JudgeHead(
         sides=sides,
-        version=VERSION,
+        version=version,
         features=names(features),
         means=tuple(means.tolist()),
         sds=tuple(sds.tolist()),

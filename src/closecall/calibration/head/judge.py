@@ -20,7 +20,13 @@ from closecall.calibration.head.gain import Gain, gain, gain_words
 from closecall.calibration.inputs import Bools, Floats, labelled
 from closecall.calibration.records import Infeasible, Reason
 from closecall.calibration.sample import part
-from closecall.metrics.fitted.features import PER_FEATURE, SIZES, Sides, affordable
+from closecall.metrics.fitted.features import (
+    PER_FEATURE,
+    Sides,
+    affordable,
+    joined_version,
+    sizes,
+)
 from closecall.metrics.fitted.head import JudgeHead, chance
 
 Way: TypeAlias = Literal["crossed", "split"]
@@ -72,11 +78,15 @@ class Judged(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """How a judge is wanted; ``trained`` is the digest of the cases."""
+    """How a judge is wanted; ``trained`` is the digest of the cases.
+
+    ``support`` is the version of the pair model's metric among the features, None without it.
+    """
 
     sides: Sides
     way: Way
     trained: str
+    support: str | None = None
 
 
 def fit_judge(
@@ -115,7 +125,7 @@ def fit_judge(
         return lacking
     accepts = int(np.count_nonzero(own.accept))
     rejects = len(own.accept) - accepts
-    features = affordable(asked.sides, min(accepts, rejects))
+    features = affordable(asked.sides, min(accepts, rejects), support=asked.support is not None)
     own = own._replace(values=own.values[:, : len(features)])
     cross = crossed(own, features, asked.sides, goal.seed, asked.trained)
     chances = np.zeros(len(training))
@@ -135,7 +145,8 @@ def fit_judge(
         if goal.promises and isinstance(none, Infeasible) and found.best == 0:
             return none if asked.way == CROSSED else _half(none)
         return _not_kept(found, accepts, rejects)
-    head = fit_head(own, features, asked.sides, goal.seed, asked.trained)
+    version = joined_version(asked.support)
+    head = fit_head(own, features, asked.sides, goal.seed, asked.trained, version=version)
     logits = logits_of(head, rows.values[:, : len(features)])
     if asked.way == CROSSED:
         logits[training] = cross.logits
@@ -174,7 +185,7 @@ def _lacking(own: Training, asked: Asked, aside: int) -> Infeasible | None:
     """Return what the labels lack for a head, None where they are enough."""
     n, accepts = len(own.accept), int(np.count_nonzero(own.accept))
     rejects = n - accepts
-    least = SIZES[asked.sides][0] * PER_FEATURE
+    least = sizes(asked.sides)[0] * PER_FEATURE
     with_accept, with_reject = (
         len({name for name, kept in zip(own.groups, own.accept, strict=True) if kept == label})
         for label in (True, False)

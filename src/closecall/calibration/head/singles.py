@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from closecall.metrics.fitted.features import Sides
+from closecall.metrics.fitted.support import support_id
 
 SINGLES: dict[Sides, tuple[str, ...]] = {
     "references": (
@@ -15,4 +16,9 @@ SINGLES: dict[Sides, tuple[str, ...]] = {
     ),
     "context": ("context_alignment", "context_alignment:weakest=true", "embed_response_context"),
 }
-"""By what a response is judged by."""
+"""By what a response is judged by; none of them needs a pair model."""
+
+
+def singles_of(sides: Sides, *, support: bool = False) -> tuple[str, ...]:
+    """Return them all; where a judge weighs what the pair model says, that metric is one too."""
+    return (*SINGLES[sides], support_id(sides)) if support else SINGLES[sides]

@@ -1,7 +1,8 @@
 """The scalars a judge is fitted on: their names, which way each may count, and their order.
 
 Each is a plain number of one case, read off the texts and the vectors that alignment needs
-anyway. None is fitted. Where a case has nothing for one to be about (no question, no number), it
+anyway; one more, where there is a pair model, is what that makes of the case. None is fitted to
+the labels at hand. Where a case has nothing for one to be about (no question, no number), it
 has the neutral value that stands here, and a feature beside it says that there was something:
 ``has_question``, ``numbers_agree`` with ``numbers_differ``, and so on. No mean of other cases is
 put in its place.
@@ -14,6 +15,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 VERSION = "1"
 """Moves whenever the same texts and vectors would give another number."""
+
+_SUPPORT = "+support:"
+"""Stands in a version between that of the other features and that of the pair model's metric."""
 
 Sides: TypeAlias = Literal["references", "context"]
 """What a response is judged by."""
@@ -101,35 +105,69 @@ CONTEXT: tuple[Feature, ...] = (
 """Of an answer beside its context, in the order in which labels pay for them."""
 
 OF: dict[Sides, tuple[Feature, ...]] = {"references": REFERENCES, "context": CONTEXT}
+"""Those that need no pair model."""
 
-SIZES: dict[Sides, tuple[int, ...]] = {
-    "references": (6, 14, len(REFERENCES)),
-    "context": (6, 12, len(CONTEXT)),
+SUPPORT: dict[Sides, Feature] = {
+    "references": Feature(
+        "answer_support", 1, "what the pair model makes of answer and reference, read together"
+    ),
+    "context": Feature(
+        "context_support", 1, "what the pair model makes of the least supported sentence"
+    ),
 }
-"""How many of them a head may use: the first so many, and nothing between."""
+"""That of the pair model, named as the metric it comes from."""
+
+_SOME: dict[Sides, tuple[int, ...]] = {"references": (6, 14), "context": (6, 12)}
+"""How many of them a head may use, besides all: the first so many, and nothing between."""
 
 PER_FEATURE = 10
 """Fewest labels of the scarcer class for each feature of a head."""
 
 
-def affordable(sides: Sides, scarce: int) -> tuple[Feature, ...]:
+def features_of(sides: Sides, *, support: bool = False) -> tuple[Feature, ...]:
+    """Return the features, in the order in which labels pay for them.
+
+    With ``support`` that of the pair model stands second: the fewest labels pay for it too, in
+    the place of the last that they would pay for without it.
+    """
+    plain = OF[sides]
+    return (plain[0], SUPPORT[sides], *plain[1:]) if support else plain
+
+
+def sizes(sides: Sides, *, support: bool = False) -> tuple[int, ...]:
+    """Return how many features a head may use: the first so many, and nothing between."""
+    return (*_SOME[sides], len(features_of(sides, support=support)))
+
+
+def affordable(sides: Sides, scarce: int, *, support: bool = False) -> tuple[Feature, ...]:
     """Return the features that so many labels of the scarcer class pay for; the fewest at least.
 
     Whether they pay even for those is the caller's to ask: see ``PER_FEATURE``.
     """
-    sizes = SIZES[sides]
-    fit = [size for size in sizes if size * PER_FEATURE <= scarce]
-    return OF[sides][: max(fit, default=sizes[0])]
-
-
-def feature(sides: Sides, name: str) -> Feature:
-    """Return the feature of this name; raises ``LookupError``."""
-    for one in OF[sides]:
-        if one.name == name:
-            return one
-    raise LookupError(f"there is no feature {name!r} of {sides}")
+    allowed = sizes(sides, support=support)
+    fit = [size for size in allowed if size * PER_FEATURE <= scarce]
+    return features_of(sides, support=support)[: max(fit, default=allowed[0])]
 
 
 def names(features: Sequence[Feature]) -> tuple[str, ...]:
     """Return their names, in order."""
     return tuple(one.name for one in features)
+
+
+def joined_version(support: str | None) -> str:
+    """Return the version of the features, with that of the pair model's metric where it is used.
+
+    >>> joined_version(None), joined_version("2+ab12")
+    ('1', '1+support:2+ab12')
+    """
+    return VERSION if support is None else f"{VERSION}{_SUPPORT}{support}"
+
+
+def parted_version(version: str) -> tuple[str, str | None]:
+    """Return the version of the plain features, and of the pair model's metric, None without it.
+
+    >>> parted_version("1"), parted_version("1+support:2+ab12")
+    (('1', None), ('1', '2+ab12'))
+    """
+    plain, mark, support = version.partition(_SUPPORT)
+    return plain, support if mark else None

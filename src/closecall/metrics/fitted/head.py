@@ -11,7 +11,14 @@ import msgspec
 
 from closecall.instrument import canonical_json
 from closecall.metrics.base import DECIMALS
-from closecall.metrics.fitted.features import OF, VERSION, Feature, Sides, feature
+from closecall.metrics.fitted.features import (
+    VERSION,
+    Feature,
+    Sides,
+    features_of,
+    joined_version,
+    parted_version,
+)
 
 NAME: Final = "fitted_judge"
 DEFAULT_SIDES: Sides = "references"
@@ -29,8 +36,9 @@ class JudgeHead(msgspec.Struct, frozen=True, kw_only=True):
     """A logistic head: log odds = intercept + sum of coefficient * (value - mean) / sd.
 
     One ``mean``, ``sd`` and ``coefficient`` a feature; those of ``coefficients`` are rounded to
-    six decimals. ``version`` is that of the features, ``penalty`` the inverse strength C of the
-    L2 penalty. ``trained`` is the digest of the cases whose labels it was fitted to.
+    six decimals. ``version`` is that of the features, the pair model's metric in it where one of
+    them is its; ``penalty`` the inverse strength C of the L2 penalty. ``trained`` is the digest of
+    the cases whose labels it was fitted to.
     """
 
     sides: Sides
@@ -61,9 +69,18 @@ class JudgeHead(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(canonical_json(msgspec.to_builtins(self))).hexdigest()
 
     @property
+    def support(self) -> str | None:
+        """The version of the pair model's metric among its features, None where there is none."""
+        return parted_version(self.version)[1]
+
+    @property
     def known(self) -> tuple[Feature, ...]:
         """Its features; raises ``LookupError`` where one is not of this version."""
-        return tuple(feature(self.sides, name) for name in self.features)
+        there = _by_name(self)
+        missing = [name for name in self.features if name not in there]
+        if missing:
+            raise LookupError(f"there is no feature {missing[0]!r:.80} of {self.sides}")
+        return tuple(there[name] for name in self.features)
 
     def parts(self, values: Mapping[str, float]) -> list[Part]:
         """Return what each feature adds, the largest first; they and the intercept are it all."""
@@ -95,16 +112,26 @@ def version_of(head: JudgeHead) -> str:
 
 
 def flaw_of(head: JudgeHead) -> str | None:
-    """Return what does not fit this version of the features, None where all does."""
-    if head.version != VERSION:
-        return f"version: of the features {head.version!r}, here is {VERSION!r}"
-    names = {one.name: one for one in OF[head.sides]}
+    """Return what does not fit this version of the features, None where all does.
+
+    Which pair model it was fitted with is not looked at: that is for whoever uses the head.
+    """
+    plain, support = parted_version(head.version)
+    # Spelled as it is spelled here, so that one head has one version.
+    if plain != VERSION or head.version != joined_version(support):
+        return f"version: of the features {head.version!r:.80}, here is {VERSION!r}"
+    names = _by_name(head)
     for name, coefficient in zip(head.features, head.coefficients, strict=True):
         if name not in names:
             return f"features: there is no {name!r:.80}"
         if names[name].sign * coefficient < 0:
             return f"coefficients: that of {name} has the wrong sign"
     return None
+
+
+def _by_name(head: JudgeHead) -> dict[str, Feature]:
+    there = features_of(head.sides, support=head.support is not None)
+    return {one.name: one for one in there}
 
 
 def chance(logit: float) -> float:

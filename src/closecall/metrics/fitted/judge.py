@@ -6,9 +6,11 @@ calibration file those labels made.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from closecall.embedders.base import TextKey, VectorLookup
 from closecall.errors import CalibrationFileError
-from closecall.metrics.base import DECIMALS, SCORE_DECIMALS, MetricSpec
+from closecall.metrics.base import DECIMALS, SCORE_DECIMALS, BatchMetric, LoadingMetric, MetricSpec
 from closecall.metrics.cutoffs import PERCENT, UNIT, checked_cutoff
 from closecall.metrics.fitted.head import (
     NAME,
@@ -19,7 +21,8 @@ from closecall.metrics.fitted.head import (
     judge_id,
     version_of,
 )
-from closecall.metrics.fitted.reading import read, texts_of
+from closecall.metrics.fitted.reading import read, texts_of, with_support
+from closecall.metrics.fitted.support import support_as_fitted, supports
 from closecall.records import JSON, Case, Measured, Measurement, Unmeasured
 
 SHOWN = 5
@@ -44,6 +47,8 @@ class FittedJudge:
     ------
     CalibrationFileError
         The head was fitted on other features than there are.
+    InstrumentMismatchError
+        It was fitted with another pair model than there is.
     """
 
     NAME = NAME
@@ -56,6 +61,9 @@ class FittedJudge:
                 "fit it anew with: closecall calibrate FILE --judge"
             )
         self.head = head
+        self._support: BatchMetric | None = None
+        if head.support is not None:
+            self._support = support_as_fitted(head.sides, head.support)
         self.cutoff = None if cutoff is None else checked_cutoff(self.NAME, cutoff, 0.0, UNIT)
         self.spec = MetricSpec(
             id=judge_id(head.sides),
@@ -66,7 +74,8 @@ class FittedJudge:
             low=0.0,
             high=UNIT,
             description="How likely a person accepts, by a head fitted to labels.",
-            options={"sides": head.sides},
+            # Only where it is used: runs of judges without it keep their identity.
+            options={"sides": head.sides, **({"support": True} if head.support else {})},
             fitted_on=(head.trained,),
             quantity="judged acceptance",
             # What the guards find is among the features of the large heads, weighed there.
@@ -80,9 +89,35 @@ class FittedJudge:
         """Return the texts to embed token by token, or why nothing can be measured."""
         return texts_of(case, self.head.sides)
 
+    def load(self) -> None:
+        """Load the pair model, where the head weighs what it says; again it does nothing.
+
+        Raises
+        ------
+        ConfigurationError
+            It cannot be run here.
+        """
+        if isinstance(self._support, LoadingMetric):
+            self._support.load()
+
     def measure(self, case: Case, vectors: VectorLookup) -> Measurement:
-        """Measure one case; two or three milliseconds with the vectors at hand."""
-        found = read(case, self.head.sides, vectors)
+        """Measure one case; two or three milliseconds with the vectors at hand.
+
+        The pair model adds its own, where the head weighs what it says; see ``answer_support``.
+        """
+        return self.measure_batch([case], vectors)[0]
+
+    def measure_batch(self, cases: Sequence[Case], vectors: VectorLookup) -> Sequence[Measurement]:
+        """Return one measurement a case, in order; the pair model reads them all at once."""
+        support = supports(self._support, cases, vectors)
+        return [
+            self._measured(case, vectors, own) for case, own in zip(cases, support, strict=True)
+        ]
+
+    def _measured(
+        self, case: Case, vectors: VectorLookup, support: Measurement | None
+    ) -> Measurement:
+        found = with_support(read(case, self.head.sides, vectors), self.head.sides, support)
         if isinstance(found, Unmeasured):
             return found
         parts = self.head.parts(found.features)

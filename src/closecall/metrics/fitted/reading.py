@@ -9,9 +9,10 @@ from closecall.metrics.alignment.answer import Unread, pieces_of
 from closecall.metrics.base import DECIMALS
 from closecall.metrics.fitted.answer_features import Answer, answer_features
 from closecall.metrics.fitted.context_features import Grounded, context_features
-from closecall.metrics.fitted.features import OF, Sides
+from closecall.metrics.fitted.features import OF, SUPPORT, Sides, features_of, names
+from closecall.metrics.fitted.support import log_odds
 from closecall.metrics.sides import known_tokens, not_blank, response_side
-from closecall.records import Case, Role, Tokens, Unmeasured
+from closecall.records import Case, Measurement, Role, Tokens, Unmeasured
 
 _FIELD = {"references": "reference", "context": "context"}
 _ONE = {"references": "reference", "context": "passage"}
@@ -88,3 +89,20 @@ def read(case: Case, sides: Sides, vectors: VectorLookup) -> Read | Unmeasured:
         written[kept[best]],
         known_tokens([(_ONE[sides], embedded[best].tokens), ("response", answer.tokens)]),
     )
+
+
+def with_support(
+    found: Read | Unmeasured, sides: Sides, support: Measurement | None
+) -> Read | Unmeasured:
+    """Return the features with what the pair model makes of the case, or why there is none.
+
+    The same where ``support`` is None: the judge goes without it.
+    """
+    if isinstance(found, Unmeasured) or support is None:
+        return found
+    name = SUPPORT[sides].name
+    if isinstance(support, Unmeasured):
+        return Unmeasured(f"{name}: {support.reason}", support.state)
+    told = {**found.features, name: round(log_odds(support), DECIMALS) + 0.0}
+    order = names(features_of(sides, support=True))
+    return found._replace(features={one: told[one] for one in order})

@@ -182,7 +182,11 @@ def language_of(*texts: str | None) -> Language | None:
     return None
 
 
-def _language(text: str) -> Language | None:
+def language_votes(text: str) -> dict[Language, int]:
+    """Return how many of a text's first words are of each language; O(1) in a long text.
+
+    A word of two languages counts for both.
+    """
     votes: dict[Language, int] = {}
     for match, _ in zip(_WORD.finditer(text), range(_READ), strict=False):
         word = match.group()
@@ -191,6 +195,11 @@ def _language(text: str) -> Language | None:
         if not word.isascii():
             for language in {_LETTERS_OF[c] for c in word.lower() if c in _LETTERS_OF}:
                 votes[language] = votes.get(language, 0) + 1
+    return votes
+
+
+def _language(text: str) -> Language | None:
+    votes = language_votes(text)
     best = sorted(votes, key=lambda language: -votes[language])
     return best[0] if best and (len(best) == 1 or votes[best[0]] > votes[best[1]]) else None
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from closecall.metrics.cutoffs import shown
+from closecall.metrics.support.said import said
 from closecall.records import Measured
 from closecall.report.html.heat import LEAST, Marked, Piece, marked
 from closecall.report.html.worst_first import ORDER
@@ -33,6 +35,7 @@ class Row(NamedTuple):
     expected_name: str
     expected: Marked
     response: Marked
+    said: tuple[str, ...]
 
 
 def context(page: Page) -> dict[str, Any]:
@@ -66,7 +69,16 @@ def _row(row: CaseResult, digits: list[int]) -> Row:
         expected_name=name,
         expected=_text(row, name, expected),
         response=_text(row, "response", case.response or ""),
+        said=tuple(_said(row)),
     )
+
+
+def _said(row: CaseResult) -> Iterator[str]:
+    """Yield what metrics say of a case besides their numbers."""
+    for result in row.results:
+        found = result.measurement
+        for name, text in said(found.details) if isinstance(found, Measured) else ():
+            yield shorten(f"{result.metric}, {name}: {text}", TEXT)
 
 
 def _text(row: CaseResult, side: str, text: str) -> Marked:

@@ -6,7 +6,7 @@ CC.detail = (() => {
   const SHOWN = 6000;
   const CLIPPED = 20000;
   /* Word matches: where nobody has chosen, shown where there is no difference to show. */
-  const marksOn = { diff: true, guards: true, alignment: null };
+  const marksOn = { diff: true, guards: true, support: true, alignment: null };
   const GUARD_WORDS = { differ: "differs", agree: "agrees", absent: "nothing to compare" };
 
   const digits = (m) => CC.index.metrics[m].digits;
@@ -48,6 +48,37 @@ CC.detail = (() => {
           const [[start, end]] = CC.diff.units(text, [[one.start, one.end]]);
           marks.push({ start, end, class: `m-guard ${differs ? "is-differ" : "is-agree"}`, title: `${differs ? "unwanted" : "wanted"}: ${one.wanted || ""}` });
         }
+      }
+    }
+    return marks;
+  }
+
+  /* What a pair model went by: the sentence that is supported least, the part that counts against. */
+  function supports(found) {
+    const span = (start, end) => (Number.isInteger(start) && Number.isInteger(end) && start < end ? [start, end] : null);
+    return found.results.map((result, m) => {
+      const details = result.details || {};
+      const at = Array.isArray(details.weakestSentenceAt) ? details.weakestSentenceAt : [];
+      const part = details.against;
+      const value = details.weakestSentenceSupport ?? details.weakestSentenceAlignment;
+      return {
+        metric: CC.index.metrics[m]?.id,
+        sentence: typeof value === "number" && details.sentences > 1 ? { text: details.weakestSentence, value, of: details.sentences, span: span(at[0], at[1]) } : null,
+        against: typeof part?.without === "number" ? { text: part.text, without: part.without, span: span(part.start, part.end) } : null,
+      };
+    }).filter((one) => one.sentence || one.against);
+  }
+
+  function supportMarks(text, found) {
+    const marks = [];
+    for (const { metric, sentence, against } of supports(found)) {
+      for (const [one, kind, title] of [
+        [sentence, "m-sentence", sentence && `${metric}: least supported, ${sentence.value.toFixed(2)}`],
+        [against, "m-against", against && `${metric}: without this ${against.without.toFixed(2)}`],
+      ]) {
+        if (!one?.span) continue;
+        const [[start, end]] = CC.diff.units(text, [one.span]);
+        marks.push({ start, end, class: kind, title });
       }
     }
     return marks;
@@ -151,6 +182,7 @@ CC.detail = (() => {
         if (left?.side === "reference") marks.left.push(...guardMarks(leftText, source, "spansReference", left.at));
         if (rightText !== undefined) marks.right.push(...guardMarks(rightText, source, "spansResponse", 0), ...factMarks(rightText, source));
       }
+      if (marksOn.support && rightText !== undefined) marks.right.push(...supportMarks(rightText, source));
       const words = CC.heat.chosen(source, state);
       const matches = marksOn.alignment ?? !(found.references || []).length;
       const itsOwn = left?.side === "reference" && left.at === (words?.best ?? bestReference(source));
@@ -193,6 +225,7 @@ CC.detail = (() => {
     return el("div", { class: "row legend-marks", role: "group", "aria-label": "What is marked in the texts" },
       toggle("diff", "Differences", [el("del", { class: "m-gone" }, "gone"), " ", el("ins", { class: "m-new" }, "new"), " ", el("del", { class: "m-gone is-hot" }, "number, name, not")]),
       findings(found).size ? toggle("guards", "Guards", [el("mark", { class: "m-guard is-differ" }, "differs"), " ", el("mark", { class: "m-guard is-agree" }, "agrees")]) : null,
+      supports(found).some((one) => one.sentence?.span || one.against?.span) ? toggle("support", "Support", [el("mark", { class: "m-sentence" }, "least supported"), " ", el("mark", { class: "m-against" }, "counts against")]) : null,
       CC.heat.choices(found).length ? toggle("alignment", "Word matches", swatches)
         : weakWords(found, "reference").length || weakWords(found, "response").length ? toggle("alignment", "Weakest words", swatches) : null);
   }
@@ -233,7 +266,7 @@ CC.detail = (() => {
         el("tr", null, el("td", { colspan: "4" }, CC.outside(result.reason || ""), details(result)))))));
   }
 
-  const OWN_PLACE = new Set(["heldBack", "findings", "weakest", "weakestOfResponse", "wordMatches", "reason", "thoughts", "votes", "nearestLabelled"]);
+  const OWN_PLACE = new Set(["heldBack", "findings", "weakest", "weakestOfResponse", "wordMatches", "weakestSentence", "weakestSentenceAt", "weakestSentenceSupport", "weakestSentenceAlignment", "against", "reason", "thoughts", "votes", "nearestLabelled"]);
 
   function details(result) {
     const rows = Object.entries(result.details || {}).filter(([name]) => !OWN_PLACE.has(name));
@@ -266,6 +299,14 @@ CC.detail = (() => {
     return section("Weakest words", lists.map((one) => el("p", { class: "row" },
       el("span", { class: "small muted" }, CC.outside(one.metric), `, words of ${one.of} and their best match:`),
       one.words.map((weak) => el("span", { class: `chip heat-${heat(weak.match)}` }, CC.outside(weak.word), " ", el("span", { class: "mono" }, weak.match.toFixed(2)))))));
+  }
+
+  function support(found) {
+    const said = (one) => (typeof one.text === "string" && one.text.trim() ? el("q", null, CC.outside(one.text)) : one.span ? `characters ${CC.count(one.span[0])} to ${CC.count(one.span[1])}` : "a part of it");
+    return section("Support", supports(found).flatMap(({ metric, sentence, against }) => [
+      sentence ? el("p", null, el("span", { class: "small muted" }, CC.outside(metric), ", the least supported sentence: "), said(sentence), " ", el("span", { class: "mono" }, sentence.value.toFixed(2)), el("span", { class: "small muted" }, ` of ${CC.count(sentence.of)}`)) : null,
+      against ? el("p", null, el("span", { class: "small muted" }, CC.outside(metric), ", the part that counts most against it: "), said(against), el("span", { class: "small muted" }, " without it "), el("span", { class: "mono" }, against.without.toFixed(2))) : null,
+    ]));
   }
 
   function judges(found) {
@@ -342,7 +383,7 @@ CC.detail = (() => {
     const told = () => {
       const source = said(found, state);
       const of = found.trials?.length ? el("p", { class: "small muted part" }, `What follows is about run ${(state.trial ?? 0) + 1}:`) : null;
-      const parts = [guards(source), weakest(source), judges(source), nearest(source)].filter(Boolean);
+      const parts = [guards(source), support(source), weakest(source), judges(source), nearest(source)].filter(Boolean);
       CC.clear(words, parts.length ? [of, parts] : null);
     };
     return [

@@ -1,0 +1,1 @@
+"""How the bundled pair model is made: data, training, shipping."""

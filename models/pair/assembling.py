@@ -1,0 +1,77 @@
+"""All rows of a side, in an order that the seed decides, and an account of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from pair.adjectives import Adjectives
+from pair.judged import Count, Judged
+from pair.made import ASKED, READ, Made
+from pair.rows import Row, digest
+from pair.statements import made_statements
+from pair.wordnet import WordNet
+from pair.words_in_use import held_out, rows_in_use
+
+DATA_SEED = 20261201
+"""Seeds of training change the order and the head, never the rows."""
+
+WORDS = {
+    "wordnet antonym": 2400, "wordnet negated": 900, "wordnet negated antonym": 900,
+    "wordnet synonym": 2400, "wordnet wider": 1500, "wordnet narrower": 1500,
+}  # fmt: skip
+
+
+def all_rows(
+    data: Path, archive: Path, count: Count, embed: Any, which: str, *, small: bool = False
+) -> list[Row]:
+    """Return the rows of ``train`` or ``dev``, each text pair once, blank ones out.
+
+    A pair that two ways made with two labels is out as well: one of them is mistaken.
+    """
+    rng = Random(DATA_SEED if which == "train" else DATA_SEED + 1)
+    share = 1.0 if which == "train" and not small else 0.1
+    judged = Judged(data, count, which)
+    rows: list[Row] = []
+    for name in (*ASKED, "answers/truthfulqa_human"):
+        rows += judged.answers(name, rng)
+    for name in READ:
+        rows += judged.passages(name, rng)
+    made = Made(judged, embed)
+    rows += made.edited_sentences(rng, int(700 * share))
+    rows += made.edited_answers(rng, int(400 * share))
+    rows += made.right_again(rng, int(1500 * share))
+    rows += made.near_misses(rng, int(1800 * share))
+    rows += made.subsets(rng, int(1400 * share))
+    net = WordNet(archive)
+    words = rows_in_use(net, rng, {kind: int(most * share) for kind, most in WORDS.items()})
+    words += Adjectives(net).rows(rng, int(4500 * share))
+    rows += [row for row in words if held_out(row) == (which == "dev")]
+    rows += made_statements(rng, int(6500 * share))
+    labels: dict[tuple[str, str], set[bool]] = {}
+    for row in rows:
+        labels.setdefault((row.first, row.response), set()).add(row.accept)
+    once: dict[tuple[str, str], Row] = {}
+    for row in rows:
+        key = (row.first, row.response)
+        if len(labels[key]) == 1 and row.first.strip() and row.response.strip():
+            once.setdefault(key, row)
+    kept = list(once.values())
+    rng.shuffle(kept)
+    return kept
+
+
+def account(rows: list[Row]) -> dict[str, Any]:
+    """Return counts by what made the rows, and their digest."""
+    kinds = Counter((row.kind, row.accept) for row in rows)
+    return {
+        "rows": len(rows),
+        "accept": sum(row.accept for row in rows),
+        "sha256": digest(rows),
+        "kinds": {
+            kind: {"accept": kinds[kind, True], "reject": kinds[kind, False]}
+            for kind in sorted({kind for kind, _ in kinds})
+        },
+    }

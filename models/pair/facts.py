@@ -1,0 +1,85 @@
+"""What stands on the card of a trained model: what it learnt from, how, and what it gets wrong.
+
+::
+
+    python -m pair.facts ACCOUNT     # in models/; prints the JSON that pair.shipping takes
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from closecall.models.pair_card import Learnt, PairFacts
+from pair.sets import LEARNT
+from pair.wordnet import SHA256, URL
+
+SOURCES = {
+    "answers/evouna_nq": "wangcunxiang/QA-Eval, EVOUNA/NQ.json",
+    "answers/evouna_tq": "wangcunxiang/QA-Eval, EVOUNA/TQ.json",
+    "answers/diver_qa": "saishridhar/DIVER-QA",
+    "answers/truthfulqa_refs": "sylinrl/TruthfulQA, TruthfulQA.csv",
+    "answers/truthfulqa_human": "sylinrl/TruthfulQA, finetune_truth.jsonl and finetune_info.jsonl",
+    "grounded/condaqa_contrast": "AbhilashaRavichander/CondaQA, condaqa_dev.json",
+    "grounded/begin_wow": "google/BEGIN-dataset, wow",
+    "grounded/summedits_open": "salesforce/factualNLG, SummEdits",
+}
+WORDS_OF = "wordnet"
+LIMITS = (
+    "English only.",
+    "Statements under no, every or few (downward entailment): which of two is the wider one.",
+    "Roles: who did what to whom, when two names change places within a sentence.",
+    "Yes and no beside a long passage (CondaQA): no better than chance.",
+    "One edited fact in a long document's summary: little better than chance by document.",
+    "It knows no facts: an answer right by other words than the reference's may be refused.",
+)
+
+
+def facts(account: Mapping[str, Any]) -> PairFacts:
+    """Return the facts of a model from what ``train_pair.py`` wrote of its training."""
+    kinds = account["train"]["kinds"]
+
+    def pairs(name: str) -> int:
+        return sum(sum(count.values()) for kind, count in kinds.items() if kind.startswith(name))
+
+    learnt = [Learnt(name, LEARNT[name], SOURCES[name], pairs(name)) for name in LEARNT]
+    learnt.append(Learnt("WordNet 3.1", "LicenseRef-WordNet", f"{URL} (sha256 {SHA256})",
+                         pairs(WORDS_OF)))  # fmt: skip
+    plan, train, dev = account["plan"], account["train"], account["dev"]
+    made = train["rows"] - sum(one.pairs for one in learnt)
+    learnt.append(Learnt("made by program from those sets and of our own", "Apache-2.0",
+                         "models/pair", made))  # fmt: skip
+    kept = account["figures"]["all"]
+    return PairFacts(
+        licence="Apache-2.0",
+        languages=("en",),
+        trained=(
+            f"models/train_pair.py --seed {plan['seed']} --epochs {plan['epochs']}: "
+            f"{train['rows']:,} pairs ({train['accept']:,} acceptable), sha256 {train['sha256']}; "
+            f"calibrated on {account['calibration']['n']:,} pairs that people judged, of "
+            f"{dev['rows']:,} kept apart, sha256 {dev['sha256']}"
+        ),
+        limits=LIMITS,
+        figures={
+            "pairs kept apart": kept["n"],
+            "of these told right at one half": kept["right"],
+            "AUC on them": kept["auc"],
+        },
+        data=tuple(learnt),
+    )
+
+
+def main() -> int:
+    """Print the facts of an account as JSON."""
+    account = json.loads(Path(sys.argv[1]).read_text("utf-8"))
+    print(msgspec.json.format(msgspec.json.encode(facts(account)), indent=1).decode())
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

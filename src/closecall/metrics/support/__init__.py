@@ -1,0 +1,1 @@
+"""What a small model that reads two texts together says of them."""

@@ -1,0 +1,172 @@
+"""Support metrics by name: from labels to verdicts, resumed, verified, shown."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from word_reader import WordReader
+
+from closecall import Goal, calibrate, evaluate, refresh, resume
+from closecall.asserting import assert_similar, current
+from closecall.asserting.session import Session
+from closecall.cli import run as cli
+from closecall.errors import InstrumentMismatchError, RunFolderError
+from closecall.records import State
+from closecall.report.table import write
+from closecall.testing import HashEmbedder
+
+PARTS = ("pump", "tank", "valve", "boiler", "filter")
+TIMES = ("autumn", "spring", "summer", "winter")
+
+
+def rows(count=120):
+    """Answers that say what the reference says, and answers that deny it."""
+    made = []
+    for at in range(count):
+        part, time = PARTS[at % 5], TIMES[at % 4]
+        good = at % 2 == 0
+        made.append(
+            {
+                "id": f"row-{at}",
+                "group": f"group-{at}",
+                "input": f"When is the {part} drained?",
+                "response": f"The {part} is {'' if good else 'not '}drained in {time} {at}.",
+                "reference": f"the {part} is drained in {time} {at}",
+                "context": [f"The {part} is drained in {time} {at}. It is old."],
+                "label": "accept" if good else "reject",
+            }
+        )
+    return made
+
+
+def file_of(path, count=120):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows(count)), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", ["answer_support", "context_support"])
+def test_a_cutoff_is_found_and_holds(named, name):
+    made = calibrate(rows(), name, goal=Goal(max_far=0.1), embedder=HashEmbedder(), cache=False)
+    assert made.metric.version == f"1+{named.identity.digest}"
+    run = evaluate(rows(20), calibration=made, embedder=HashEmbedder(), cache=False)
+    states = [row.results[0].state for row in run]
+    assert states == [State.PASSED, State.FAILED] * 10
+    failed = list(run)[1].results[0]
+    assert failed.reason.startswith("low support 10.00 %")
+    assert failed.measurement.details["against"]["text"] == "is not drained"
+
+
+def test_labels_are_measured_without_explanations(named):
+    calibrate(
+        rows(), "answer_support", goal=Goal(max_far=0.1), embedder=HashEmbedder(), cache=False
+    )
+    assert {len(pairs) for pairs in named.asked} == {120}
+
+
+def test_another_model_is_another_metric(named, monkeypatch):
+    made = calibrate(
+        rows(), "answer_support", goal=Goal(max_far=0.1), embedder=HashEmbedder(), cache=False
+    )
+    monkeypatch.setattr("closecall.metrics.support.base.bundled", lambda: WordReader(digest="bb"))
+    with pytest.raises(InstrumentMismatchError) as caught:
+        evaluate(rows(4), calibration=made, embedder=HashEmbedder(), cache=False)
+    assert "1+aa11" in str(caught.value)
+    again = refresh(made, HashEmbedder(), cache=False).after
+    assert again.metric.version == "1+bb"
+
+
+def test_a_run_that_was_cut_off_goes_on_with_the_same_model_only(named, tmp_path, monkeypatch):
+    monkeypatch.setattr("closecall.runs.runner.BATCH_CASES", 16)
+    cases = file_of(tmp_path / "rows.jsonl", 64)
+    asked = {"metrics": "answer_support,context_support", "cutoffs": {"answer_support": 0.5}}
+
+    class StoppedError(Exception):
+        pass
+
+    def stop(done, _):
+        if done >= 32:
+            raise StoppedError
+
+    for name in ("one", "two"):
+        with pytest.raises(StoppedError):
+            evaluate(cases, **asked, aef=tmp_path / name, progress=stop, cache=False)
+    whole = evaluate(cases, **asked, cache=False)
+    found = resume(tmp_path / "one", cache=False)
+    assert [row.results for row in found] == [row.results for row in whole]
+    monkeypatch.setattr("closecall.metrics.support.base.bundled", lambda: WordReader(digest="bb"))
+    with pytest.raises(RunFolderError):
+        resume(tmp_path / "two", cache=False)
+
+
+def test_the_command_line_calibrates_runs_gates_and_verifies(named, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    file_of(Path("rows.jsonl"))
+    made = ["calibrate", "rows.jsonl", "-m", "answer_support", "--max-far", "0.1"]
+    assert cli([*made, "-o", "cutoff.json"]) == 0, capsys.readouterr().err
+    run = ["eval", "rows.jsonl", "--calibration", "cutoff.json", "--aef", "run"]
+    assert cli([*run, "--gate", "pass_rate(answer_support) >= 0.4"]) == 0
+    assert cli(["verify", "run"]) == 0
+    capsys.readouterr()
+    assert cli(["report", "run", "--format", "html", "-o", "page.html"]) == 0
+    assert cli(["score", "the pump is old", "the pump is not old", "-m", "answer_support"]) == 0
+    assert capsys.readouterr().out.startswith("0.100  scored: answer_support 0.1000")
+
+
+def test_a_cascade_explains_where_it_ends(named):
+    embedder = {"embedder": HashEmbedder(), "cache": False}
+    labelled = rows(160)
+    for at, row in enumerate(labelled):  # a third kind, which only the context tells apart
+        if at % 8 < 2:
+            row["response"] = f"The {PARTS[at % 5]} is drained by hand and filled with oil {at}."
+            row["context"] = [row["response"] if at % 8 == 0 else "Nobody fills it."]
+    both = Goal(max_far=0.1, max_frr=0.1)
+    first = calibrate(labelled, "answer_support", goal=both, **embedder)
+    last = calibrate(labelled, "context_support", goal=Goal(max_far=0.1), **embedder)
+    run = evaluate(labelled[:8], calibration=[first, last], cascade=True, **embedder)
+    ends = set()
+    for row in run:
+        at = row.results.index(row.deciding[0])
+        ends.add((at, row.state))
+        explained = ["against" in _details(result) for result in row.results]
+        assert explained == [row.state is State.FAILED and at == 0, False]
+    assert ends == {(0, State.FAILED), (0, State.PASSED), (1, State.FAILED), (1, State.PASSED)}
+
+
+def _details(result):
+    return getattr(result.measurement, "details", {})
+
+
+def test_the_table_says_what_counts_against_an_answer(named):
+    run = evaluate(rows(4), "answer_support,context_support", cutoffs=CUTOFFS, cache=False)
+    out = StringIO()
+    write(run, out, width=100)
+    assert "against  “is not drained” (without it: 1.00)" in out.getvalue()
+    assert "A pair model reads both texts together" in out.getvalue()
+
+
+CUTOFFS = {"answer_support": 0.5, "context_support": 0.5}
+
+
+def test_an_assertion_says_it_too(named):
+    session = Session(embedder=HashEmbedder(), cache=False)
+
+    def opener():
+        return session
+
+    current.enter(opener)
+    try:
+        with pytest.raises(AssertionError) as caught:
+            assert_similar(
+                "The pump is not drained. It is old.",
+                "the pump is drained and it is old",
+                metric="answer_support",
+                cutoff=0.9,
+            )
+    finally:
+        current.leave(opener)
+        session.close()
+    said = str(caught.value)
+    assert "against    “is not drained.” (without it: 1.00)" in said
+    assert "A pair model reads both texts together" in said
+    assert "closecall calibrate LABELLED --metric answer_support" in said

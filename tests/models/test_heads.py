@@ -1,0 +1,127 @@
+"""Heads of replies that do not end: byte by byte, or one interim reply after another."""
+
+import contextlib
+import socketserver
+import ssl
+import threading
+import time
+
+import fake_certificate
+import pytest
+
+from closecall.errors import ModelError
+from closecall.models import heads
+from closecall.models.hub import Hub
+from closecall.models.web import CA_VARIABLES, Passing
+
+pytestmark = pytest.mark.loopback
+
+LISTING = b'{"sha": "' + b"0" * 40 + b'", "siblings": []}'
+
+
+def dribble(send):
+    """A head, a header at a time, that never ends; each comes well before the usual timeout."""
+    send(b"HTTP/1.1 200 OK\r\nX-A: ")
+    for _ in range(200):
+        send(b"a")
+        time.sleep(0.02)
+
+
+def interim_now_and_then(send):
+    for _ in range(200):
+        send(b"HTTP/1.1 100 Continue\r\n\r\n")
+        time.sleep(0.02)
+
+
+def interim_without_end(send):
+    for _ in range(500):
+        send(b"HTTP/1.1 100 Continue\r\nX-A: b\r\n\r\n" * 100)
+
+
+def slow_body(send):
+    """A head at once; a body that takes longer than a head may."""
+    send(
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
+        % len(LISTING)
+    )
+    for at in range(0, len(LISTING), 10):
+        send(LISTING[at : at + 10])
+        time.sleep(0.2)
+
+
+class Server(socketserver.ThreadingTCPServer):
+    daemon_threads = True
+    tls = None
+    said = None
+
+
+class Handler(socketserver.StreamRequestHandler):
+    def handle(self):
+        with contextlib.suppress(OSError):  # whoever asked has given up
+            connection = self.request
+            if self.server.tls is not None:
+                connection = self.server.tls.wrap_socket(connection, server_side=True)
+            with connection:
+                connection.recv(65_536)
+                self.server.said(connection.sendall)
+
+
+@pytest.fixture
+def server(monkeypatch):
+    for name in ("HF_TOKEN", *CA_VARIABLES):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(heads, "HEAD_S", 0.5)
+    with Server(("127.0.0.1", 0), Handler) as made:
+        threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{made.server_address[1]}")
+        yield made
+        made.shutdown()
+
+
+@pytest.fixture
+def secured(server, tmp_path, monkeypatch):
+    server.tls, certificate = fake_certificate.serving(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    monkeypatch.setenv("HF_ENDPOINT", f"https://127.0.0.1:{server.server_address[1]}")
+    assert isinstance(server.tls, ssl.SSLContext)
+    return server
+
+
+def asked():
+    return Hub("pulling", timeout=2.0).repository("acme/tiny")
+
+
+@pytest.mark.parametrize("said", [dribble, interim_now_and_then])
+def test_a_head_that_takes_too_long_is_given_up_and_may_be_tried_again(server, said):
+    server.said = said
+    with pytest.raises(Passing, match=r"127.0.0.1: no answer in time"):
+        asked()
+
+
+def test_a_head_that_takes_too_long_over_tls_is_given_up(secured):
+    secured.said = dribble
+    with pytest.raises(Passing, match=r"127.0.0.1: no answer in time"):
+        asked()
+
+
+def test_a_proxy_s_head_that_takes_too_long_is_given_up(server, monkeypatch):
+    for name in ("HTTPS_PROXY", "https_proxy"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{server.server_address[1]}")
+    monkeypatch.setenv("HF_ENDPOINT", "https://hub.example")
+    server.said = dribble
+    with pytest.raises(Passing, match=r"hub.example: no answer in time"):
+        asked()
+
+
+def test_interim_replies_without_end_are_refused(server, monkeypatch):
+    monkeypatch.setattr(heads, "HEAD_S", 60.0)
+    server.said = interim_without_end
+    with pytest.raises(ModelError, match=r"head of an answer does not end within 1,000,000 bytes"):
+        asked()
+
+
+@pytest.mark.parametrize("place", ["server", "secured"])
+def test_a_body_may_take_longer_than_a_head(place, request, monkeypatch):
+    monkeypatch.setattr(heads, "HEAD_S", 1.0)
+    request.getfixturevalue(place).said = slow_body
+    assert asked().commit == "0" * 40
