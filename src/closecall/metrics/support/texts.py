@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from closecall.metrics.guards.words import is_content, stem, words
 
@@ -113,6 +114,7 @@ def excerpt(
     return sorted(taken)
 
 
+@lru_cache(maxsize=4096)  # sentences of one context are asked about by every sentence beside it
 def content(text: str) -> frozenset[str]:
     """Return the stems of a text's content words."""
     return frozenset(stem(word.fold) for word in words(text) if is_content(word))
