@@ -114,9 +114,9 @@ class Support(Generic[PlanT]):
             reads.append(None if isinstance(plan, Unmeasured) else self._read(plan, one.details))
         return against(reads, [one.value for one in found], Asking(self._model))
 
+    @abstractmethod
     def _missing(self, case: Case) -> Unmeasured | None:
         """Return why a case cannot be measured, None where it can."""
-        raise NotImplementedError
 
     @abstractmethod
     def _plan(self, case: Case, asking: Asking) -> PlanT | Unmeasured:
