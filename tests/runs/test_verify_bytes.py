@@ -58,9 +58,17 @@ def flipped(path, draw):
     data = path.read_bytes()
     for at in places_of(len(data), str(path.name)):
         other = draw.choice([b for b in range(256) if b != data[at]])
-        path.write_bytes(data[:at] + bytes([other]) + data[at + 1 :])
+        put(path, at, other)
         yield at, data
-    path.write_bytes(data)
+        put(path, at, data[at])
+    assert path.read_bytes() == data
+
+
+def put(path, at, byte):
+    """Change a byte where it stands: some file systems wait for the disk after a new file."""
+    with path.open("r+b", buffering=0) as file:
+        file.seek(at)
+        file.write(bytes([byte]))
 
 
 def unnoticed(place, path):
