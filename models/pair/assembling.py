@@ -7,10 +7,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from pair import edits
 from pair.adjectives import Adjectives
+from pair.directions import Directions
 from pair.judged import Count, Judged
 from pair.made import ASKED, READ, Made
+from pair.replaced import EACH, Replaced, summary_sentences
 from pair.rows import Row, digest
+from pair.short_answers import ShortAnswers
 from pair.statements import made_statements
 from pair.wordnet import WordNet
 from pair.words_in_use import held_out, rows_in_use
@@ -22,6 +26,13 @@ WORDS = {
     "wordnet antonym": 2400, "wordnet negated": 900, "wordnet negated antonym": 900,
     "wordnet synonym": 2400, "wordnet wider": 1500, "wordnet narrower": 1500,
 }  # fmt: skip
+
+
+SHORT = {
+    "right": 2400, "wrong": 1800, "beside": 1700, "sentence": 1600, "denied": 900, "rather": 900,
+    "replaced": 600, "surname": 400,
+}  # fmt: skip
+DRESSED = 0.12
 
 
 def all_rows(
@@ -39,17 +50,25 @@ def all_rows(
         rows += judged.answers(name, rng)
     for name in READ:
         rows += judged.passages(name, rng)
+    rows += ShortAnswers(judged).rows(rng, _share(SHORT, share))
     made = Made(judged, embed)
-    rows += made.edited_sentences(rng, int(700 * share))
-    rows += made.edited_answers(rng, int(400 * share))
-    rows += made.right_again(rng, int(1500 * share))
-    rows += made.near_misses(rng, int(1800 * share))
-    rows += made.subsets(rng, int(1400 * share))
+    rows += made.edited_sentences(rng, int(600 * share))
+    rows += made.edited_answers(rng, int(450 * share))
+    rows += made.right_again(rng, int(1700 * share))
+    rows += made.near_misses(rng, int(1900 * share))
+    rows += made.subsets(rng, int(1800 * share))
     net = WordNet(archive)
-    words = rows_in_use(net, rng, {kind: int(most * share) for kind, most in WORDS.items()})
-    words += Adjectives(net).rows(rng, int(4500 * share))
+    told = made.sentences()
+    among = [(text, made.passage_of(text), group) for text, group in told]
+    rows += Replaced(net, judged, among + summary_sentences(judged)).rows(
+        rng, _share(EACH, 0.55 * share)
+    )
+    words = rows_in_use(net, rng, _share(WORDS, share))
+    words += Adjectives(net).rows(rng, int(3200 * share))
+    words += Directions(net, told).rows(rng, int(10000 * share))
     rows += [row for row in words if held_out(row) == (which == "dev")]
-    rows += made_statements(rng, int(6500 * share))
+    rows += made_statements(rng, int(7000 * share))
+    rows = [_dressed(row, rng) for row in rows]
     labels: dict[tuple[str, str], set[bool]] = {}
     for row in rows:
         labels.setdefault((row.first, row.response), set()).add(row.accept)
@@ -61,6 +80,18 @@ def all_rows(
     kept = list(once.values())
     rng.shuffle(kept)
     return kept
+
+
+def _share(most: dict[str, int], share: float) -> dict[str, int]:
+    return {kind: int(count * share) for kind, count in most.items()}
+
+
+def _dressed(row: Row, rng: Random) -> Row:
+    """Return a row, one in eight with words or marks around its response that change nothing."""
+    if rng.random() >= DRESSED or row.kind.startswith(("edited", "answer ")):
+        return row
+    edit = rng.choice((edits.polite, edits.polite, edits.marked))
+    return row._replace(response=edit(row.response, rng) or row.response)
 
 
 def account(rows: list[Row]) -> dict[str, Any]:

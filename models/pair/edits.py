@@ -49,11 +49,26 @@ _SHORTER = {
     "has not": "hasn't", "have not": "haven't", "that is": "that's", "they are": "they're",
     "he is": "he's", "she is": "she's", "I am": "I'm", "you are": "you're", "could not": "couldn't",
 }  # fmt: skip
-_BEFORE = (
-    "The answer is {}", "It's {}", "That would be {}", "I believe it is {}", "As far as I know, {}",
-    "Great question! {}", "Yes, happy to help: {}", "According to my information, {}", "{}, I think",
-    "Answer: {}", "In short: {}", "Here you go: {}", "{} Hope that answers it!", "{} Anything else?",
-    "Good question. {}", "Well, {}", "To answer your question: {}", "{} Have a nice day.",
+_OPENINGS = (
+    "", "", "", "Great question! ", "Yes, happy to help: ", "In short: ", "Here you go: ", "Well, ",
+    "Good question. ", "To answer your question: ", "Answer: ", "Sure, ", "Thanks for your message. ",
+    "Hello! ", "Dear customer, ", "Okay, so ", "No problem. ", "Happy to look into that for you. ",
+    "I'm glad you asked. ", "Let me see. ", "Right, ", "Hi there, thank you for your patience. ",
+    "Based on what I have, ", "You are welcome to know this: ", "Interesting! ", "My pleasure. ",
+)  # fmt: skip
+_FRAMES = (
+    "{}", "{}", "{}", "{}", "As far as I know, {}", "According to my information, {}", "{}, I think",
+    "the answer to that is: {}", "{}, if I may say so", "please note: {}", "I think: {}",
+)  # fmt: skip
+_NAMING = ("It's {}", "That would be {}", "I believe it is {}", "it is {}", "The answer is {}")
+"""Frames for a name, a number or a few words; a sentence does not fit into them."""
+_FEW = 5
+_CLOSINGS = (
+    "", "", "", " Hope that answers it!", " Anything else?", " Have a nice day.", " Thank you!",
+    " I am always here if you need more.", " Please ask again at any time.", " Cheers!",
+    " Do you want to know more?", " Kind regards, your assistant", " All the best!", " :)",
+    " Do not hesitate to write back.", " Is there something else you would like to know?",
+    " Thanks for asking.", " Wishing you a good evening.", " That is all I can say about it.",
 )  # fmt: skip
 
 
@@ -154,9 +169,18 @@ def names_of(texts: Sequence[str]) -> list[str]:
 
 def shorter(text: str, rng: Random) -> str | None:
     """Contract what can be contracted, or write it out."""
-    return _mapped(
-        text, _SHORTER if rng.random() < 0.6 else {b: a for a, b in _SHORTER.items()}, rng
-    )
+    table = _SHORTER if rng.random() < 0.6 else {b: a for a, b in _SHORTER.items()}
+    found = [
+        (match, after)
+        for before, after in table.items()
+        for match in re.finditer(rf"(?<![\w']){before}(?![\w'])", text, re.IGNORECASE)
+    ]
+    if not found:
+        return None
+    match, after = rng.choice(found)
+    if match.group()[0].isupper():
+        after = after[0].upper() + after[1:]
+    return text[: match.start()] + after + text[match.end() :]
 
 
 def digits(text: str, rng: Random) -> str | None:
@@ -171,15 +195,22 @@ def digits(text: str, rng: Random) -> str | None:
     return _mapped(text, {b: a for a, b in _SPELLED.items()}, rng)
 
 
-def case(text: str, rng: Random) -> str | None:
-    """Small letters, or capitals now and then."""
-    form = text.upper() if rng.random() < 0.25 and not re.search(r"\d", text) else text.lower()
-    return form if form != text else None
+def same(text: str, rng: Random) -> str | None:
+    """Leave a text as it is; the tokenizer knows no capitals, so other capitals are the same."""
+    del rng
+    return text
 
 
 def polite(text: str, rng: Random) -> str | None:
     """Words around the answer that say nothing."""
-    return rng.choice(_BEFORE).format(text)
+    frames = _FRAMES + _NAMING if len(text.split()) <= _FEW else _FRAMES
+    opening, frame, closing = (rng.choice(pool) for pool in (_OPENINGS, frames, _CLOSINGS))
+    if not opening + closing:
+        opening = rng.choice(_OPENINGS[3:])
+    said = frame.format(text)
+    if closing and said[-1:].isalnum():
+        said += "."
+    return f"{opening}{said}{closing}"
 
 
 def marked(text: str, rng: Random) -> str | None:
@@ -226,6 +257,6 @@ WRONG: dict[str, Edit] = {
     "names exchanged": names_exchanged,
 }  # fmt: skip
 HARMLESS: dict[str, Edit] = {
-    "shorter": shorter, "digits": digits, "case": case, "polite": polite, "marked": marked,
+    "shorter": shorter, "digits": digits, "same": same, "polite": polite, "marked": marked,
     "again": again, "ordered": ordered,
 }  # fmt: skip

@@ -32,10 +32,10 @@ SOURCES = {
 WORDS_OF = "wordnet"
 LIMITS = (
     "English only.",
-    "Statements under no, every or few (downward entailment): which of two is the wider one.",
-    "Roles: who did what to whom, when two names change places within a sentence.",
-    "Yes and no beside a long passage (CondaQA): no better than chance.",
-    "One edited fact in a long document's summary: little better than chance by document.",
+    "Statements under no, every or few: right more often than not, not to be relied upon.",
+    "Roles: two names that change places within a longer sentence are mostly not noticed.",
+    "Yes and no beside a long passage (CondaQA): little better than chance.",
+    "One edited fact in a long document's summary: noticed in less than two of three documents.",
     "It knows no facts: an answer right by other words than the reference's may be refused.",
 )
 

@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from closecall.metrics.alignment.sentences import sentences
+from closecall.metrics.support.context import CONTEXT_ROOM
 from closecall.metrics.support.texts import content, excerpt, first_text, joined, reference_groups
 from pair.rows import Row
 from pair.sets import folded, group_of, questions, rows_of, side
@@ -19,10 +20,9 @@ _LEAST = 24
 """Tokens that are left for a response at least, however long the other text is."""
 
 SHARE = {  # of the accepted rows, so that no set teaches that most answers are right
-    "answers/evouna_nq": 0.5,
+    "answers/evouna_nq": 0.8,
     "answers/evouna_tq": 0.3,
-    "answers/diver_qa": 0.5,
-    "answers/truthfulqa_human": 1.0,
+    "answers/diver_qa": 0.7,
 }
 SHARE_OF_REJECTS = {"answers/truthfulqa_human": 0.45}
 
@@ -115,7 +115,8 @@ class Judged:
     ) -> Row:
         """Return one row: what of the passage covers the response, then the response."""
         spent = self._count(asked) + self._count(response) + 3
-        first = first_text(asked, self._cut(passage, response, WINDOW - spent))
+        room = min(WINDOW - spent, CONTEXT_ROOM)
+        first = first_text(asked, self._cut(passage, response, room))
         return Row(first, response, accept, kind, group)
 
     def _cut(self, text: str, covered: str, room: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -76,44 +75,42 @@ class Made:
         return [(text, group) for text, group in found if 4 < len(text.split()) < 45]
 
     def edited_sentences(self, rng: Random, each: int) -> list[Row]:
-        """Return sentences beside their edits: ``each`` of a wrong kind, half as many harmless."""
+        """Return sentences beside their edits: ``each`` of a kind, in their passage or alone."""
         pool = self.sentences()
         wrong = {**edits.WRONG, "name": edits.name(self._names)}
         made = []
-        for kinds, accept, most in ((wrong, False, each), (edits.HARMLESS, True, each // 2)):
+        for kinds, accept in ((wrong, False), (edits.HARMLESS, True)):
             for kind, edit in kinds.items():
                 rng.shuffle(pool)
                 count = 0
                 for text, group in pool:
                     changed = edit(text, rng)
-                    if changed is None or changed == text:
+                    if changed is None or (changed == text and not accept):
                         continue
-                    response = changed
-                    if not accept and rng.random() < 0.3:
-                        harmless = edits.HARMLESS[rng.choice(("case", "polite", "shorter"))]
-                        response = harmless(changed, rng) or changed
-                    first = text if rng.random() < 0.5 else self._among(text, rng)
-                    made.append(Row(first, response, accept, f"edited {kind}", group))
+                    first = text if rng.random() < 0.7 else self._among(text)
+                    made.append(Row(first, changed, accept, f"edited {kind}", group))
                     count += 1
-                    if count >= most:
+                    if count >= each:
                         break
         return made
 
-    def _among(self, text: str, rng: Random) -> str:
+    def _among(self, text: str) -> str:
         """Return the passage of a sentence, cut around it, or the sentence alone."""
-        for passage in self._passages.values():
-            if text in passage:
-                row = self._judged.context("", passage, text, accept=True, kind="", group="")
-                return row.first
-        del rng
-        return text
+        passage = self.passage_of(text)
+        if not passage:
+            return text
+        return self._judged.context("", passage, text, accept=True, kind="", group="").first
+
+    def passage_of(self, text: str) -> str:
+        """Return the first passage that holds a text, an empty text where none does."""
+        return next((one for one in self._passages.values() if text in one), "")
 
     def edited_answers(self, rng: Random, each: int) -> list[Row]:
         """Return references beside their edits, asked the question."""
         pool = [(g, q, refs) for g, (q, refs) in self._asked.items()]
         wrong = {**edits.WRONG, "name": edits.name(self._names), "other name": self._other_name}
         made = []
-        for kinds, accept, most in ((wrong, False, each), (edits.HARMLESS, True, each // 2)):
+        for kinds, accept in ((wrong, False), (edits.HARMLESS, True)):
             for kind, edit in kinds.items():
                 rng.shuffle(pool)
                 count = 0
@@ -137,7 +134,7 @@ class Made:
                         )
                     )
                     count += 1
-                    if count >= most:
+                    if count >= each:
                         break
         return made
 
@@ -149,23 +146,22 @@ class Made:
         return others[0] if others else None
 
     def right_again(self, rng: Random, most: int) -> list[Row]:
-        """Return references judged by the others, and by themselves within a sentence."""
+        """Return references judged by all of them or by the others, as they are or in a frame."""
         made = []
         for group, (asked, references) in self._asked.items():
-            text = rng.choice(references)
-            rest = [other for other in references if other != text] or references
-            response = rng.choice(_FRAMES).format(text)
-            made.append(
-                self._judged.answer(
-                    asked,
-                    references if rng.random() < 0.7 else rest,
-                    response,
-                    rng,
-                    accept=True,
-                    kind="right again",
-                    group=group,
+            for text in rng.sample(references, min(len(references), 3)):
+                rest = [other for other in references if other != text] or references
+                made.append(
+                    self._judged.answer(
+                        asked,
+                        references if rng.random() < 0.7 else rest,
+                        rng.choice(_FRAMES).format(text) if rng.random() < 0.5 else text,
+                        rng,
+                        accept=True,
+                        kind="right again",
+                        group=group,
+                    )
                 )
-            )
         rng.shuffle(made)
         return made[:most]
 
@@ -234,9 +230,3 @@ class Made:
             if len(made) >= most:
                 break
         return made
-
-
-def balanced(rows: Sequence[Row]) -> tuple[int, int]:
-    """Return how many rows accept and how many do not."""
-    accepts = sum(row.accept for row in rows)
-    return accepts, len(rows) - accepts

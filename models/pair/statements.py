@@ -385,7 +385,8 @@ def ordered(rng: Random) -> Row:
 
 
 MAKERS: tuple[Maker, ...] = (
-    roles, denied, opposed, amounts, monotone, monotone, monotone, joined, joined, compared, ordered
+    roles, roles, roles, denied, opposed, amounts, monotone, joined, joined, compared, compared,
+    ordered, ordered,
 )  # fmt: skip
 
 

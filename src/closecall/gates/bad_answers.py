@@ -19,6 +19,7 @@ from closecall.gates.deciding import DecidingGates
 from closecall.gates.evaluate import GateKeeper
 from closecall.records import Case, Measured, State
 from closecall.runs.evaluate import evaluate
+from closecall.runs.explaining import nothing_explained
 from closecall.runs.gate_results import GateResult, GateState
 from closecall.runs.gate_rule import Gate
 from closecall.runs.results import CaseResult
@@ -181,24 +182,25 @@ on_bad_row
         found += hand_written(bad, mapping, on_bad_row)
     if cases is not None:
         found += made_up(cases, mapping, on_bad_row, families=families, most=most, seed=seed)
-    run = evaluate(
-        distinct(found),
-        metrics,
-        embedder,
-        cutoffs=cutoffs,
-        calibration=calibration,
-        guards=guards,
-        cascade=cascade,
-        judge=judge,
-        cassette=cassette,
-        window=window,
-        threads=threads,
-        name="bad answers",
-        watch=lambda header: DecidingGates(given, header),
-        cache=cache,
-        progress=progress,
-        on_notice=on_notice,
-    )
+    with nothing_explained():
+        run = evaluate(
+            distinct(found),
+            metrics,
+            embedder,
+            cutoffs=cutoffs,
+            calibration=calibration,
+            guards=guards,
+            cascade=cascade,
+            judge=judge,
+            cassette=cassette,
+            window=window,
+            threads=threads,
+            name="bad answers",
+            watch=lambda header: DecidingGates(given, header),
+            cache=cache,
+            progress=progress,
+            on_notice=on_notice,
+        )
     return _checked(run, given, seed if cases is not None else None)
 
 

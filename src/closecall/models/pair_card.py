@@ -169,25 +169,27 @@ def read_pair_card(path: Path) -> PairCard:
         wrong; the message names the field.
     """
     try:
-        raw = read_toml(read_plain(path, MOST_CARD).decode("utf-8"))
+        return _read(path)
     except FileNotFoundError:
-        raise ModelError(
-            f"{path}: no such file; the pair model comes with closecall: install it again"
-        ) from None
+        problem = "no such file"
     except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(f"{path}: cannot be read: {error}") from error
+        problem = f"cannot be read: {error}"
     except tomllib.TOMLDecodeError as error:
-        raise ModelError(f"{path}: not TOML: {error}") from error
+        problem = f"not TOML: {error}"
+    except (ModelError, msgspec.ValidationError) as error:
+        problem = str(error)
+    raise ModelError(f"{path}: {problem}; the pair model comes with closecall: install it again")
+
+
+def _read(path: Path) -> PairCard:
+    raw = read_toml(read_plain(path, MOST_CARD).decode("utf-8"))
     wanted = (_FORMAT, PAIR_KIND)
     if (raw.get("format"), raw.get("kind")) != wanted:
         raise ModelError(
-            f"{path}: format, kind: expected {_FORMAT} and {PAIR_KIND!r}, got "
+            f"format, kind: expected {_FORMAT} and {PAIR_KIND!r}, got "
             f"{raw.get('format')!r} and {raw.get('kind')!r}"
         )
-    try:
-        document = msgspec.convert(raw, _Document, strict=True)
-    except msgspec.ValidationError as error:
-        raise ModelError(f"{path}: {error}") from error
+    document = msgspec.convert(raw, _Document, strict=True)
     return PairCard(**{name: getattr(document, name) for name in PairCard.__struct_fields__})
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from closecall.calibration.artefact import Calibration
 from closecall.calibration.drift.canary_check import check_canaries
 from closecall.calibration.store import load_calibration
+from closecall.embedders.absent import ABSENT
 from closecall.embedders.base import Embedder
 from closecall.errors import CalibrationFileError, InstrumentMismatchError, UsageError
 from closecall.instrument import CHUNK, differences
@@ -265,6 +266,8 @@ def judge_hint(given: Sequence[Given]) -> str:
 
 def _how_to_refresh(one: Given, spec: str, window: str, judges: Sequence[str] = ()) -> str:
     """Return what to type, or to call, to score the labelled texts with the embedder in use."""
+    if spec == ABSENT:  # nobody can name it; where nothing is embedded its own does as well
+        spec, window = one.made.embedder, one.made.window
     if one.made.sample.texts is None:
         asked = f" {judge_option(judges)}" if judges else ""
         return (

@@ -1,13 +1,14 @@
 """Support metrics by name: from labels to verdicts, resumed, verified, shown."""
 
-import json
+import re
 from io import StringIO
 from pathlib import Path
 
 import pytest
+from pump_rows import PARTS, file_of, rows
 from word_reader import WordReader
 
-from closecall import Goal, calibrate, evaluate, refresh, resume
+from closecall import Goal, calibrate, evaluate, load_run, refresh, resume, save_report
 from closecall.asserting import assert_similar, current
 from closecall.asserting.session import Session
 from closecall.cli import run as cli
@@ -15,34 +16,6 @@ from closecall.errors import InstrumentMismatchError, RunFolderError
 from closecall.records import State
 from closecall.report.table import write
 from closecall.testing import HashEmbedder
-
-PARTS = ("pump", "tank", "valve", "boiler", "filter")
-TIMES = ("autumn", "spring", "summer", "winter")
-
-
-def rows(count=120):
-    """Answers that say what the reference says, and answers that deny it."""
-    made = []
-    for at in range(count):
-        part, time = PARTS[at % 5], TIMES[at % 4]
-        good = at % 2 == 0
-        made.append(
-            {
-                "id": f"row-{at}",
-                "group": f"group-{at}",
-                "input": f"When is the {part} drained?",
-                "response": f"The {part} is {'' if good else 'not '}drained in {time} {at}.",
-                "reference": f"the {part} is drained in {time} {at}",
-                "context": [f"The {part} is drained in {time} {at}. It is old."],
-                "label": "accept" if good else "reject",
-            }
-        )
-    return made
-
-
-def file_of(path, count=120):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows(count)), encoding="utf-8")
-    return path
 
 
 @pytest.mark.parametrize("name", ["answer_support", "context_support"])
@@ -170,3 +143,20 @@ def test_an_assertion_says_it_too(named):
     assert "against    “is not drained.” (without it: 1.00)" in said
     assert "A pair model reads both texts together" in said
     assert "closecall calibrate LABELLED --metric answer_support" in said
+
+
+@pytest.mark.parametrize("form", ["html", "json"])
+def test_reports_of_a_run_without_content_have_places_and_no_words(named, tmp_path, form):
+    case = {
+        "id": "a",
+        "response": "The tank is old. The pump is not drained by hand.",
+        "reference": "The pump is drained by hand.",
+        "context": ["The pump is drained by hand. The tank is old."],
+    }
+    asked = {"cutoffs": CUTOFFS, "embedder": HashEmbedder(), "cache": False, "content": False}
+    evaluate([case], "answer_support,context_support", aef=tmp_path / "run", **asked)
+    save_report(load_run(tmp_path / "run"), tmp_path / f"report.{form}")
+    said = (tmp_path / f"report.{form}").read_text("utf-8")
+    assert not {"tank", "pump", "drained"} & set(re.findall(r"\w+", said))
+    if form == "html":
+        assert "characters 17 to 49 (0.10, the least supported of 2)" in said

@@ -23,7 +23,7 @@ CONTEXT_ROOM = 72
 """Tokens of the context that are read beside a sentence at most. Beside more the model sees less:
 of 40 to 256, about 72 separated best on BEGIN's TopicalChat and on documents of SummEdits. On sets
 that had no part in that the area under the curve was .908 with 72 and .730 with 256 (BEGIN's CMU
-movies, n = 201), .636 and .641 (Q-squared, n = 400), with the model of one seed."""
+movies, n = 201), .636 and .641 (Q-squared, n = 400), with the model before this one."""
 
 
 class Piece(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 
 from closecall.embedders.onnx import worker_threads
 from closecall.embedders.onnx_session import Session, make_session
-from closecall.errors import ModelError
+from closecall.errors import ModelError, ModelIntegrityError
 from closecall.metrics.pairs.runtime import Loaded, Outputs, checked_outputs
 from closecall.metrics.pairs.tokenising import Ids, PairTokenizer
 from closecall.models.bundled_pair import StoredPair
@@ -25,6 +25,11 @@ from closecall.models.word_table import Words, checked_words
 
 _LOGIT = "logit"
 _LABELS = ("",)
+
+_REPAIR = (
+    "Run 'closecall models verify' to check every file of the pair model; install closecall again "
+    "if one is missing or damaged"
+)
 
 
 class PairRunner:
@@ -94,10 +99,15 @@ def load_runner(pair: StoredPair) -> Ready:
     """
     # Texts are tokenised one at a time; threads of the library's own would not survive a fork.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    with ThreadPoolExecutor(1) as pool:
-        read = pool.submit(_words_and_tokenizer, pair)
-        session = _session(pair)
-        words, bare = read.result()
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            read = pool.submit(_words_and_tokenizer, pair)
+            session = _session(pair)
+            words, bare = read.result()
+    except ModelIntegrityError:  # it says what to do
+        raise
+    except ModelError as error:
+        raise ModelError(f"{error}. {_REPAIR}") from error
     framed = PairTokenizer(bare, pair.card.window, str(pair.tokenizer), typed=True)
     return Ready(Loaded(PairRunner(session, words, str(pair.graph)), framed), bare)
 
