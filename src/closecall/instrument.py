@@ -84,6 +84,14 @@ class Instrument(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         wanted = self.prefix(role)
         return next(r for r in (Role.TEXT, Role.QUERY, Role.DOCUMENT) if self.prefix(r) == wanted)
 
+    @cached_property
+    def key_heads(self) -> dict[Role, bytes]:
+        """What ``cache_key`` hashes before a text, by the role of the text."""
+        return {
+            role: f"{self.digest}\x1f{self.effective_role(role).value}\x1f".encode()
+            for role in Role
+        }
+
 
 def differences(before: Instrument, now: Instrument) -> list[str]:
     """Return what makes two instruments two, field by field, in words."""
@@ -116,10 +124,8 @@ def cache_key(instrument: Instrument, role: Role, text: str) -> bytes:
     ``text`` is made canonical here, so callers may pass it as it came. Lone surrogates are
     hashed as they are; the tokenizer decides what becomes of them.
     """
-    effective = instrument.effective_role(role)
-    head = f"{instrument.digest}\x1f{effective.value}\x1f".encode()
     return hashlib.sha256(
-        head + canonical_text(text).encode("utf-8", errors="surrogatepass")
+        instrument.key_heads[role] + canonical_text(text).encode("utf-8", errors="surrogatepass")
     ).digest()
 
 

@@ -11,12 +11,17 @@ scipy is loaded by the functions that need it, and only then.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from closecall.calibration.records import Interval, Rate, typed
 from closecall.calibration.special import special
 from closecall.errors import UsageError
 
 CLOPPER_PEARSON = "clopper-pearson"
+
+_KEPT = 1 << 12
+"""Answers to keep of each kind: curves and resamples ask about the same few counts, which the
+beta function takes longer for than everything else does."""
 
 
 def binomial_cdf(k: float, n: float, p: float) -> float:
@@ -36,7 +41,7 @@ def binomial_cdf(k: float, n: float, p: float) -> float:
         return 0.0
     if k >= n:
         return 1.0
-    return float(special().betainc(n - k, k + 1, 1.0 - p))
+    return _cdf(k, n, p)
 
 
 def upper_bound(k: float, n: float, delta: float) -> float:
@@ -46,14 +51,14 @@ def upper_bound(k: float, n: float, delta: float) -> float:
     """
     _check_counts(k, n)
     check_share("delta", delta)
-    return 1.0 if k >= n else float(special().betaincinv(k + 1, n - k, 1.0 - delta))
+    return 1.0 if k >= n else _quantile(k + 1, n - k, 1.0 - delta)
 
 
 def lower_bound(k: float, n: float, delta: float) -> float:
     """Return the one-sided Clopper-Pearson lower bound at confidence 1 - ``delta``."""
     _check_counts(k, n)
     check_share("delta", delta)
-    return 0.0 if k <= 0 else float(special().betaincinv(k, n - k + 1, delta))
+    return 0.0 if k <= 0 else _quantile(k, n - k + 1, delta)
 
 
 def clopper_pearson(k: float, n: float, level: float = 0.95) -> Interval:
@@ -87,16 +92,8 @@ def most_errors(n: float, limit: float, delta: float) -> int | None:
     """
     check_share("limit", limit)
     check_share("delta", delta)
-    if binomial_cdf(0, n, limit) > delta:
-        return None
-    low, high = 0, math.ceil(n)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if binomial_cdf(middle, n, limit) <= delta:
-            low = middle
-        else:
-            high = middle
-    return low
+    _check_counts(0, n)
+    return _most_errors(n, limit, delta)
 
 
 def fewest_labels(limit: float, delta: float, errors: int = 0) -> int:
@@ -135,7 +132,7 @@ def complement(level: float, name: str = "confidence") -> float:
     """Return 1 - ``level`` as a person computes it: 0.05 for 0.95, not 0.050000000000000044."""
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise UsageError(f"{name} must be a number between 0 and 1, like 0.95, got {level!r}")
-    return float(1 - typed(level))
+    return _complement(level)
 
 
 LEAST_SHARE = 1e-12
@@ -153,3 +150,35 @@ def check_share(name: str, value: float) -> None:
 def _check_counts(k: float, n: float) -> None:
     if not (math.isfinite(n) and 0 <= k <= n):
         raise UsageError(f"no rate has {k!r} of {n!r} labels")
+
+
+# Pure functions of checked numbers; equal ones of other types give the same floats.
+
+
+@lru_cache(_KEPT)
+def _cdf(k: float, n: float, p: float) -> float:
+    return float(special().betainc(n - k, k + 1, 1.0 - p))
+
+
+@lru_cache(_KEPT)
+def _quantile(a: float, b: float, share: float) -> float:
+    return float(special().betaincinv(a, b, share))
+
+
+@lru_cache(_KEPT)
+def _complement(level: float) -> float:
+    return float(1 - typed(level))
+
+
+@lru_cache(_KEPT)
+def _most_errors(n: float, limit: float, delta: float) -> int | None:
+    if binomial_cdf(0, n, limit) > delta:
+        return None
+    low, high = 0, math.ceil(n)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if binomial_cdf(middle, n, limit) <= delta:
+            low = middle
+        else:
+            high = middle
+    return low

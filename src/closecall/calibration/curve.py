@@ -113,7 +113,9 @@ def curve_of(data: Labelled) -> ErrorCurve:
     """Sweep checked data."""
     order = np.argsort(-data.scores, kind="stable")
     scores, accept = data.scores[order], data.accept[order]
-    last = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))
+    ends = np.ones(len(scores), dtype=np.bool_)
+    np.not_equal(scores[1:], scores[:-1], out=ends[:-1])
+    last = np.flatnonzero(ends)
     kept = np.cumsum(accept, dtype=np.int64)[last]
     return _curve(scores[last], kept, last + 1 - kept, data.decimals)
 

@@ -100,11 +100,12 @@ def round_scores(scores: ArrayLike, decimals: int | None = DECIMALS) -> Floats:
         )
     with np.errstate(over="ignore"):  # a wider float may not fit; the check below says so
         values = array.astype(np.float64)
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
-        place = ", ".join(map(str, bad[0].tolist()))
+    finite = np.isfinite(values)
+    if not finite.all():
+        bad = np.argwhere(~finite)[0]
+        place = ", ".join(map(str, bad.tolist()))
         raise NonFiniteError(
-            f"scores[{place}] is {values[tuple(bad[0])]}: every score must be finite; "
+            f"scores[{place}] is {values[tuple(bad)]}: every score must be finite; "
             "a response that was not measured has no score and is left out with its label"
         )
     if decimals is not None:
@@ -146,6 +147,8 @@ def _accepted(labels: Labels) -> Bools:
 
 
 def _numbered(groups: Groups) -> Ints:
+    if isinstance(groups, np.ndarray) and groups.ndim == 1 and groups.dtype.kind in "iu":
+        return np.unique(groups, return_inverse=True)[1].astype(np.int64)
     rows: Sequence[Any] = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
     kinds = set(map(type, rows))
     texts = all(issubclass(kind, str) for kind in kinds)

@@ -27,7 +27,7 @@ class Sample:
 def all_rows(curve: ErrorCurve, errors: Errors) -> Sample:
     """Return every row of the class at risk."""
     counts = curve.true_accepts if errors == "false_rejects" else curve.false_accepts
-    return Sample(np.repeat(curve.levels, np.diff(counts)), "row", None)
+    return Sample(np.repeat(curve.levels, counts[1:] - counts[:-1]), "row", None)
 
 
 def row_for(curve: ErrorCurve, sample: Sample, errors: Errors, allowed: int) -> int:

@@ -6,8 +6,6 @@ import math
 from statistics import NormalDist
 from typing import NamedTuple
 
-import numpy as np
-
 from closecall.calibration.binomial import complement
 from closecall.calibration.curve import ErrorCurve
 from closecall.calibration.records import Interval
@@ -72,7 +70,7 @@ def area(curve: ErrorCurve) -> float:
     """
     if not (curve.accepts and curve.rejects):
         raise DataError("a separation needs accepts and rejects")
-    kept, wrong = curve.true_accepts, np.diff(curve.false_accepts)
+    kept, wrong = curve.true_accepts, curve.false_accepts[1:] - curve.false_accepts[:-1]
     # Whole numbers: each reject is outscored by the accepts above it, and by half of those level.
     twice = int(((kept[1:] + kept[:-1]) * wrong).sum())
     return twice / (2 * curve.accepts * curve.rejects)

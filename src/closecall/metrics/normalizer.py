@@ -126,7 +126,7 @@ class ScoreNormalizer:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+    return type(value) is float or (isinstance(value, Real) and not isinstance(value, bool))
 
 
 def _clamped(value: float | Array, name: str, low: float, high: float) -> float | Floats:

@@ -6,6 +6,8 @@ swapped name; every report says so.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 from closecall.embedders.base import TextKey, VectorLookup
@@ -60,16 +62,16 @@ class _PooledMetric:
             description=self.DESCRIPTION,
             reads_response="response" in self.NEEDS,
         )
+        self._first, self._second = map(self._reader, self.NEEDS)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(cutoff={self.cutoff:g})"
 
     def _sides(self, case: Case) -> tuple[Side | Unmeasured, Side | Unmeasured]:
-        first, second = (self._side(case, field) for field in self.NEEDS)
-        return first, second
+        return self._first(case), self._second(case)
 
-    def _side(self, case: Case, field: str) -> Side | Unmeasured:
-        return context_side(case, self.ROLE) if field == "context" else _SIDES[field](case)
+    def _reader(self, field: str) -> Callable[[Case], Side | Unmeasured]:
+        return partial(context_side, role=self.ROLE) if field == "context" else _SIDES[field]
 
     def _details(self, first: str, second: str) -> dict[str, JSON]:
         return {"groundTruthLength": len(first), "outputLength": len(second)}

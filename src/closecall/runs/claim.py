@@ -114,9 +114,12 @@ def nothing_left(root: Path, *, folder: bool) -> Iterator[None]:
 
 
 def sign(root: Path) -> None:
-    """Leave a note of who is writing, for the message a second writer gets."""
+    """Leave a note of who is writing, for the message a second writer gets.
+
+    No writer outlives a power failure, so the note need not either.
+    """
     signature = {"pid": os.getpid(), "host": socket.gethostname(), "since": now_utc()}
-    files.write(root, files.WRITER, dump_document(signature))
+    files.note(root, files.WRITER, dump_document(signature))
 
 
 def _who(root: Path) -> str:

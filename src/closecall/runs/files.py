@@ -239,6 +239,12 @@ def write(root: Path, name: str, data: bytes) -> None:
     commit(root, name)
 
 
+def note(root: Path, name: str, data: bytes) -> None:
+    """Replace a document at once that a power failure may take or leave empty."""
+    (root / (name + TEMPORARY)).write_bytes(data)
+    commit(root, name)
+
+
 def sync_folder(folder: Path) -> None:
     """Flush the folder's own entries to the disk, where the system has such a thing."""
     if os.name == "nt":

@@ -49,9 +49,13 @@ def metered_chat(
 
 def metered_metric(metric: Metric, meter: Meter) -> Metric:
     """Return a metric that came with chat models of its own, those counted as judges."""
+    from closecall.metrics.judge.base import JudgedMetric
+
+    if not isinstance(metric, JudgedMetric) or not metric.judges:
+        return metric
     from closecall.metrics.judge.metric import JudgeMetric
 
-    if not isinstance(metric, JudgeMetric) or not metric.judges:
+    if not isinstance(metric, JudgeMetric):
         return metric
     return metric.rebound(lambda model: metered_chat(lambda: model, None, None, meter, "judge"))
 

@@ -117,7 +117,7 @@ def guarded(
         result.state is State.PASSED and is_guarded(metric.spec)
         for metric, result in zip(metrics, results, strict=True)
     ]
-    held = guards.check(case) if guards.active and any(passed) else None
+    held = guards.check(case) if any(passed) and guards.active else None
     if held is None:
         return tuple(results)
     return tuple(

@@ -5,13 +5,21 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from closecall.embedders.awaitable import Awaitable
 from closecall.embedders.base import Counted, Pieced, Pieces, Vectors
 from closecall.instrument import TEST_KIND, Instrument, canonical_text
 from closecall.records import Role, Tokens
+
+Drawn: TypeAlias = NDArray[np.float64]
+
+_LONGEST = 64
+"""Characters of a word that is worth keeping."""
 
 
 class HashEmbedder(Awaitable):
@@ -80,7 +88,16 @@ class HashEmbedder(Awaitable):
         rows.flags.writeable = False
         return Pieces(rows, tuple(word.span() for word in words))
 
-    def _word(self, word: str) -> np.ndarray:
-        seed = int.from_bytes(hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()[:8])
-        drawn = np.random.default_rng(seed).standard_normal(self._instrument.dims)
-        return drawn / float(np.linalg.norm(drawn))
+    def _word(self, word: str) -> Drawn:
+        draw = _drawn if len(word) <= _LONGEST else _drawn.__wrapped__
+        return draw(word, self._instrument.dims)
+
+
+@lru_cache(maxsize=1 << 12)
+def _drawn(word: str, dims: int) -> Drawn:
+    """Return the unit vector of a word, (dims,) float64: drawn once, as texts repeat words."""
+    seed = int.from_bytes(hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()[:8])
+    drawn = np.random.default_rng(seed).standard_normal(dims)
+    unit = drawn / float(np.linalg.norm(drawn))
+    unit.flags.writeable = False
+    return unit

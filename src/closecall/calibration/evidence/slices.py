@@ -10,6 +10,7 @@ A slice with too few labels is *unknown*: it is neither called fine nor pooled w
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple, TypeAlias
@@ -210,7 +211,7 @@ class _Lots:
         self.chosen = frozenset(self._chosen(counts))
 
     def _chosen(self, counts: Sequence[int]) -> list[int]:
-        order = sorted(range(len(counts)), key=lambda at: (-counts[at], at))
+        order = sorted(range(len(counts)), key=counts.__getitem__, reverse=True)  # equals stay
         tried = 0
         while tried < len(order) and counts[order[tried]] >= self._needed(tried + 1):
             tried += 1
@@ -253,10 +254,10 @@ def _members(
     slices: Sequence[Mapping[str, str]],
 ) -> tuple[dict[tuple[str, str], Ints], tuple[tuple[str, str], ...]]:
     """Return the rows of each slice by its name and value; and the slices that all rows are in."""
-    raw: dict[tuple[str, str], list[int]] = {}
+    raw: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for at, row in enumerate(slices):
         for item in row.items():
-            raw.setdefault(item, []).append(at)
+            raw[item].append(at)
     found = {
         (TAGS if name.startswith(TAG_KEY) else name, value): rows
         for (name, value), rows in raw.items()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from closecall.metrics.guards.number_words import scale_of, spelled
+from closecall.metrics.guards.number_words import may_begin, scale_of, spelled
 from closecall.metrics.guards.quantities import VULGAR, Token, Value, readings, tokens
 from closecall.metrics.guards.units import CURRENCY_SIGNS, is_money, units_of
 from closecall.metrics.guards.words import Language, listed
@@ -54,6 +54,12 @@ _FEW_WORDS = 6
 _MOST_PARTS = 9
 _PART = 3
 """Tokens of a fraction with a slash, and digits of the longest number in one."""
+
+
+def may_count(word: str, language: Language | None) -> bool:
+    """Return whether an amount can begin with a folded word."""
+    own = word in _TIMES or word in ARTICLES or word in _WHOLE_ALONE
+    return own or may_begin(word, language)
 
 
 class AmountReader:

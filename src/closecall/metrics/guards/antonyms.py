@@ -7,11 +7,12 @@ clauses about the same, and with negation counted in: *not open* is *closed*.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from closecall.metrics.guards.antonym_pairs import opposites, unaffixed
 from closecall.metrics.guards.base import GuardFinding, Span, kept, quoted
-from closecall.metrics.guards.polarity import Clause, Reading, Term, partners, read
-from closecall.metrics.guards.words import language_of
+from closecall.metrics.guards.polarity import Clause, Reading, Term, partners, read, terms_of
+from closecall.metrics.guards.words import Language, language_of
 
 _NEAR = 3
 _SHARED = 0.5
@@ -31,6 +32,8 @@ class Antonyms:
             return GuardFinding(
                 guard=self.name, state="absent", words="opposites are known in English only"
             )
+        if not _may_oppose(reference, response, language):
+            return self._absent()
         ours, theirs = read(reference, language), read(response, language)
         differ: list[tuple[Term, Term]] = []
         agree: list[tuple[Term, Term]] = []
@@ -38,9 +41,7 @@ class Antonyms:
             (differ if first.negated == second.negated else agree).append((first, second))
         found = differ or agree
         if not found:
-            return GuardFinding(
-                guard=self.name, state="absent", words="no two words are opposites"
-            )
+            return self._absent()
         spans: list[list[Span]] = [[pair[side].span for pair in found] for side in (0, 1)]
         said = f"{quoted(reference, spans[0])} in the reference"
         if differ:
@@ -54,6 +55,29 @@ class Antonyms:
             spans_response=kept(spans[1]),
             words=words,
         )
+
+    def _absent(self) -> GuardFinding:
+        return GuardFinding(guard=self.name, state="absent", words="no two words are opposites")
+
+
+def _may_oppose(reference: str, response: str, language: Language | None) -> bool:
+    """Return whether opposites stand in the two texts at all; mostly they need not be read."""
+    ours, against_ours = _stems(reference, language)
+    theirs, against_theirs = _stems(response, language)
+    return not (against_ours.isdisjoint(theirs) and against_theirs.isdisjoint(ours))
+
+
+@lru_cache(maxsize=8)
+def _stems(text: str, language: Language | None) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the stems of a text, and those of the words that are opposites of one of its own."""
+    terms = terms_of(text, language)
+    against = [_against(*term) for term in terms]
+    return frozenset([name for name, _ in terms]), frozenset().union(*against)
+
+
+@lru_cache(maxsize=1 << 14)
+def _against(stemmed: str, folded: str) -> frozenset[str]:
+    return opposites(stemmed).union(unaffixed(folded))
 
 
 def _pairs(ours: Reading, theirs: Reading) -> Iterator[tuple[Term, Term]]:

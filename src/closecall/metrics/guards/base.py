@@ -8,6 +8,7 @@ score: ``agree`` means that what could be compared was the same, not that the re
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
@@ -86,13 +87,17 @@ def against_any(
             return Verdict(index, finding)
         found.append(Verdict(index, finding))
     if not guard.every and len(found) > 1:
-        near = _nearest(references, response)
+        near = _nearest(tuple(references), response)
         found = [verdict for verdict in found if verdict.reference in near]
     return next((v for v in found if v.finding.state == "absent"), found[0])
 
 
-def _nearest(references: Sequence[str], response: str) -> frozenset[int]:
-    """Return the places of the references that share the most words with a response, as F1."""
+@lru_cache(maxsize=8)
+def _nearest(references: tuple[str, ...], response: str) -> frozenset[int]:
+    """Return the places of the references that share the most words with a response, as F1.
+
+    The guards of a case ask one after another.
+    """
     said = frozenset(stems(words(response), None))
     likeness = []
     for reference in references:

@@ -91,6 +91,7 @@ _CLOCK = re.compile(
     re.IGNORECASE,
 )
 _NOON = re.compile(r"\b(?:at\s(?P<noon>noon|midday)|at\s(?P<midnight>midnight))\b", re.IGNORECASE)
+_DIGIT = re.compile(r"\d")
 _HALF_DAY = 12
 _PIVOT = 69
 """A year of two digits up to this is after 2000."""
@@ -98,7 +99,9 @@ _PIVOT = 69
 
 def find_dates(text: str) -> list[Found]:
     """Return the dates and times of a text, in order, none inside another."""
-    found = [*_dates(text), *_months(text), *_clocks(text)]
+    found = [*_months(text), *_noons(text)]
+    if _DIGIT.search(text):
+        found = [*_dates(text), *found, *_clocks(text)]
     found.sort(key=lambda item: (item.start, -item.end))
     apart: list[Found] = []
     for item in found:
@@ -185,6 +188,11 @@ def _clocks(text: str) -> list[Found]:
         else:
             readings = (60 * (hour % 24) + minute,)
         found.append(Found(match.start(), match.end(), minutes=readings))
+    return found
+
+
+def _noons(text: str) -> list[Found]:
+    found = []
     for match in _NOON.finditer(text):
         name = "noon" if match["noon"] else "midnight"
         minutes = 720 if name == "noon" else 0

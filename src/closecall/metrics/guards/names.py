@@ -97,16 +97,27 @@ def compare(reference: str, response: str, question: str | None = None) -> Compa
     ours = _read(reference, language)
     if not ours.names:
         return Compared()
-    theirs, asked = _read(response, language), _read(question or "", language)
-    matched = tuple(name for name in ours.names if theirs.has(name))
-    missing = [name for name in ours.names if not (theirs.has(name) or asked.has(name))]
-    rivals = [name for name in theirs.names if not (ours.has(name) or asked.has(name))]
+    theirs = _read(response, language)
+    matched, missing = _split(ours.names, theirs)
+    _, rivals = _split(theirs.names, ours)
+    if missing or rivals:
+        asked = _read(question or "", language)
+        missing, rivals = _split(missing, asked)[1], _split(rivals, asked)[1]
     return Compared(
-        matched,
+        tuple(matched),
         tuple(missing),
         tuple(rivals),
         tuple(_swapped(ours, missing, theirs, rivals)),
     )
+
+
+def _split(found: Iterable[Name], text: _Text) -> tuple[list[Name], list[Name]]:
+    """Return the names that stand in a text, and those that do not."""
+    there: list[Name] = []
+    absent: list[Name] = []
+    for name in found:
+        (there if text.has(name) else absent).append(name)
+    return there, absent
 
 
 class _Text:

@@ -7,11 +7,20 @@ answers. English, German, French and Spanish; two negations cancel out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from closecall.metrics.guards.antonym_pairs import opposed
 from closecall.metrics.guards.base import GuardFinding, Span, kept, quoted
-from closecall.metrics.guards.polarity import Clause, Cue, Reading, Term, partners, read
+from closecall.metrics.guards.polarity import (
+    Clause,
+    Cue,
+    Reading,
+    Term,
+    may_negate,
+    partners,
+    read,
+)
 from closecall.metrics.guards.words import language_of
 
 _NEAR = 3
@@ -39,12 +48,17 @@ class Negation:
 
     def check(self, reference: str, response: str, question: str | None = None) -> GuardFinding:
         """Return ``differ`` where exactly one of two matching statements is negated."""
+        if not (may_negate(reference) or may_negate(response)):
+            return self._absent()
         language = language_of(reference, response, question)
         ours, theirs = read(reference, language), read(response, language)
         answers = self._answers(ours, theirs)
         if answers is not None and answers.state == "differ":
             return answers
-        asked = read(question, language) if question else None
+
+        def asked() -> Reading | None:
+            return read(question, language) if question else None
+
         for_ours, against_ours = _compared(ours, theirs, asked)
         for_theirs, against_theirs = _compared(theirs, ours, asked)
         if against_ours or against_theirs:
@@ -63,7 +77,10 @@ class Negation:
                 spans_response=kept(_spans(for_ours, 1) + _spans(for_theirs, 0)),
                 words="both negate the same",
             )
-        return answers or GuardFinding(
+        return answers or self._absent()
+
+    def _absent(self) -> GuardFinding:
+        return GuardFinding(
             guard=self.name, state="absent", words="no negation in a statement that both make"
         )
 
@@ -84,7 +101,7 @@ class Negation:
 
 
 def _compared(
-    first: Reading, second: Reading, asked: Reading | None
+    first: Reading, second: Reading, asked: Callable[[], Reading | None]
 ) -> tuple[list[_Found], list[_Found]]:
     """Return the cues of the first text that the second shares, and those it contradicts."""
     same: list[_Found] = []
@@ -95,15 +112,17 @@ def _compared(
             if not cue.scope:
                 continue
             verdict, found = _judge(clause, cue, near, first, second)
-            if verdict < 0 and asked is not None and _given(clause, cue, asked):
+            if verdict < 0 and _given(clause, cue, asked()):
                 continue
             if verdict:
                 (same if verdict > 0 else opposite).append(found)
     return same, opposite
 
 
-def _given(clause: Clause, cue: Cue, asked: Reading) -> bool:
+def _given(clause: Clause, cue: Cue, asked: Reading | None) -> bool:
     """Return whether the question itself negates the same: *Why don't cats swim?*."""
+    if asked is None:
+        return False
     target = clause.terms[cue.scope[0]].stem
     return any(
         term.stem == target and term.negated

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -58,7 +58,10 @@ def compare(reference: str, response: str, question: str | None = None) -> Compa
     if not ours:
         return Compared()
     theirs = _quantities(response, language_of(response, question, reference))
-    asked = _quantities(question, language_of(question, reference)) if question else ()
+
+    def asked() -> Sequence[Quantity]:
+        return _quantities(question, language_of(question, reference)) if question else ()
+
     found = _Comparison(ours, theirs, asked, response).result()
     if asks_who_or_where(question):
         found = found._replace(missing=())
@@ -111,17 +114,20 @@ class _Asides:
 
 
 class _Comparison:
-    """Quantities of a reference beside those of a response and a question."""
+    """Quantities of a reference beside those of a response and a question.
+
+    The question is read only where the response lacks a number.
+    """
 
     def __init__(
         self,
         ours: Sequence[Quantity],
         theirs: Sequence[Quantity],
-        asked: Sequence[Quantity],
+        asked: Callable[[], Sequence[Quantity]],
         response: str,
     ) -> None:
-        self.ours = ours
-        self.index, self.given = Index(theirs), Index(asked)
+        self.ours, self.asked = ours, asked
+        self.index = Index(theirs)
         self.theirs = self.index.found
         self.response = response
         self.used: set[int] = set()
@@ -187,17 +193,20 @@ class _Comparison:
 
     def _open(self, unmatched: Sequence[Quantity]) -> Compared:
         """Say what became of the numbers that the response does not have."""
+        if not unmatched:
+            return Compared()
+        given = Index(self.asked())
         missing: list[Quantity] = []
         contradicted: list[tuple[Quantity, Quantity]] = []
         vague: list[tuple[Quantity, Quantity]] = []
         left = [
             q
             for at, q in enumerate(self.theirs)
-            if at not in self.used and not self.given.same(q)  # what was asked is no answer
+            if at not in self.used and not given.same(q)  # what was asked is no answer
         ]
         rivals = _Rivals(left)
         for ref in unmatched:
-            if self.given.same(ref):
+            if given.same(ref):
                 continue  # the question says it; the response need not
             less = self.index.vaguer(ref)
             rival = rivals.of(ref)

@@ -100,9 +100,12 @@ def _english() -> dict[str, _Entry]:
 
 
 def _german() -> dict[str, _Entry]:
-    units = _DE.split()
+    # Folded before they are joined to thousands of words, of which each is then plain.
+    units, tens, stems = (
+        list(map(fold, words.split())) for words in (_DE, _DE_TENS, _DE_ORDINALS)
+    )
     below = [*units]
-    for ten in _DE_TENS.split():
+    for ten in tens:
         below.append(ten)
         below += [("ein" if n == 1 else units[n]) + "und" + ten for n in range(1, 10)]
     table = {word: _Entry(n, "whole") for n, word in enumerate(below)}
@@ -111,7 +114,6 @@ def _german() -> dict[str, _Entry]:
         table[head] = _Entry(100 * hundreds, "whole")
         for n, word in enumerate(below[1:], 1):
             table[head + word] = table[head + "und" + word] = _Entry(100 * hundreds + n, "whole")
-    stems = _DE_ORDINALS.split()
     stems += [below[n] + ("t" if n < _SMALL else "st") for n in range(len(stems) + 1, _HUNDRED)]
     for n, word in enumerate(stems, 1):
         for ending in ("e", "en", "er", "es", "em"):
@@ -205,7 +207,7 @@ def spelled(folds: Sequence[str], at: int, language: Language | None) -> Spelled
     Where the language is not known, English is tried first, and of the others only words that
     mean nothing else elsewhere.
     """
-    if language == "other":
+    if not may_begin(folds[at], language):
         return None
     if language is not None:
         return _read(folds, at, language)
@@ -214,6 +216,18 @@ def spelled(folds: Sequence[str], at: int, language: Language | None) -> Spelled
         return found
     others: tuple[Language, ...] = ("de", "fr", "es")
     return next(filter(None, (_read(folds, at, name) for name in others)), None)
+
+
+def may_begin(word: str, language: Language | None) -> bool:
+    """Return whether a number can begin with a folded word, as it can with next to none."""
+    return language != "other" and len(word) <= _LETTERS and _begins(word, language)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _begins(word: str, language: Language | None) -> bool:
+    languages: tuple[Language, ...] = ("en", "de", "fr", "es")
+    tried = languages if language is None else (language,)
+    return any(_entry(word, name) is not None for name in tried)
 
 
 class _Sum:
@@ -291,9 +305,7 @@ def _read(folds: Sequence[str], at: int, language: Language) -> Spelled | None:
         if at + step >= len(folds):
             break
         word = folds[at + step]
-        entry = table.get(word)
-        if entry is None and language == "de" and len(word) <= _LETTERS:
-            entry = _compound(word)
+        entry = _entry(word, language)
         if entry is None:
             # "and" joins only what comes after a number: two hundred and five.
             if word in _AND[language] and used == step and _may_join(found.last, language):
@@ -308,6 +320,13 @@ def _read(folds: Sequence[str], at: int, language: Language) -> Spelled | None:
     value = found.total + found.group
     year = _year_in_pairs(folds, at, table) if language == "en" and found.last != "scale" else None
     return year or Spelled(value, used, found.ordinal)
+
+
+def _entry(word: str, language: Language) -> _Entry | None:
+    found = _table(language).get(word)
+    if found is None and language == "de" and len(word) <= _LETTERS:
+        return _compound(word)
+    return found
 
 
 def _may_join(last: str | None, language: Language) -> bool:

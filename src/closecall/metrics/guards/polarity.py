@@ -18,7 +18,7 @@ from closecall.metrics.guards.words import (
     SAME,
     Language,
     Word,
-    is_content,
+    carries,
     language_of,
     listed,
     stem,
@@ -68,6 +68,7 @@ _SCOPE = 8
 
 _YES = listed("yes yeah yep ja oui si sí sim correct true")
 _NO = listed("no nope nein non nee false incorrect")
+_ANSWERS = _YES | _NO
 
 _CUES: dict[Language, frozenset[str]] = {
     "en": listed(
@@ -115,7 +116,7 @@ _WITHOUT = listed("without ohne sans sin")
 def read(text: str, language: Language | None = None) -> Reading:
     """Read a text once; later calls with the same one are free."""
     found = words(text)
-    language = language or language_of(text) or "en"
+    language = _own(text, language)
     clauses = [_clause(part, language, text) for part in parts(found)]
     answer, span = _answer(found)
     places: dict[str, list[int]] = {}
@@ -129,13 +130,35 @@ def read(text: str, language: Language | None = None) -> Reading:
     )
 
 
+def _own(text: str, language: Language | None) -> Language:
+    return language or language_of(text) or "en"
+
+
+def terms_of(text: str, language: Language | None = None) -> frozenset[tuple[str, str]]:
+    """Return stem and fold of the terms that ``read`` finds in a text, without their clauses."""
+    language = _own(text, language)
+    return frozenset(
+        [(stem(word.fold, language), word.fold) for word in words(text) if _matters(word.fold)]
+    )
+
+
+def may_negate(text: str) -> bool:
+    """Return whether a text has a word that begins a cue, or answers *yes* or *no*.
+
+    Of most texts that says enough, and they need not be read.
+    """
+    return any(_may_begin_cue(word.fold) or word.fold in _ANSWERS for word in words(text))
+
+
 def parts(found: Sequence[Word]) -> list[list[Word]]:
     """Cut words into clauses: at punctuation, and before *but*, *although* and the like."""
     cut: list[list[Word]] = []
+    part: list[Word] = []
     for word in found:
-        if not cut or word.after != SAME or word.fold in _BREAKS or len(cut[-1]) >= _LONGEST:
-            cut.append([])
-        cut[-1].append(word)
+        if not cut or word.after != SAME or word.fold in _BREAKS or len(part) >= _LONGEST:
+            part = []
+            cut.append(part)
+        part.append(word)
     return cut
 
 
@@ -154,38 +177,45 @@ def _answer(found: Sequence[Word]) -> tuple[bool | None, Span | None]:
 
 
 def _clause(part: Sequence[Word], language: Language, text: str) -> Clause:
-    contents = [at for at, word in enumerate(part) if _matters(word)]
+    contents = [at for at, word in enumerate(part) if _matters(word.fold)]
     cue_spans: list[tuple[int, int]] = []
-    at = 0
-    while at < len(part):
-        fold = part[at].fold
-        begins = fold in _CUE_STARTS or fold.endswith("n't")
-        length = _cue_at(part, at, language, text) if begins else 0
+    for at in [at for at, word in enumerate(part) if _may_begin_cue(word.fold)]:
+        if cue_spans and at < cue_spans[-1][1]:
+            continue
+        length = _cue_at(part, at, language, text)
         if length:
             cue_spans.append((at, at + length))
-        at += max(length, 1)
-    order = {word_at: place for place, word_at in enumerate(contents)}
     cues, turned = [], [0] * len(contents)
-    for begin, end in cue_spans:
-        scope = [order[n] for n in _scope(part, begin, end, contents, language)]
-        for place in scope:
-            turned[place] += 1
-        cues.append(Cue((part[begin].start, part[end - 1].end), tuple(scope)))
+    if cue_spans:  # seldom
+        order = {word_at: place for place, word_at in enumerate(contents)}
+        for begin, end in cue_spans:
+            scope = [order[n] for n in _scope(part, begin, end, contents, language)]
+            for place in scope:
+                turned[place] += 1
+            cues.append(Cue((part[begin].start, part[end - 1].end), tuple(scope)))
     once = language in _ONE_NEGATION
     terms = tuple(
-        Term(
-            stem(part[word_at].fold, language),
-            part[word_at].fold,
-            (part[word_at].start, part[word_at].end),
-            bool(min(turned[place], 1) if once else turned[place] % 2),
-        )
-        for place, word_at in enumerate(contents)
+        [
+            Term(
+                stem(word.fold, language),
+                word.fold,
+                (word.start, word.end),
+                (times > 0) if once else times % 2 == 1,
+            )
+            for word, times in zip([part[at] for at in contents], turned, strict=True)
+        ]
     )
     return Clause(terms, tuple(cues), {term.stem: term for term in terms})
 
 
-def _matters(word: Word) -> bool:
-    return (is_content(word) and word.fold not in _NEGATIVE) or word.fold in LIGHT
+@lru_cache(maxsize=1 << 14)
+def _may_begin_cue(fold: str) -> bool:
+    return fold in _CUE_STARTS or fold.endswith("n't")
+
+
+@lru_cache(maxsize=1 << 14)
+def _matters(fold: str) -> bool:
+    return (carries(fold) and fold not in _NEGATIVE) or fold in LIGHT
 
 
 _NEGATIVE = frozenset().union(*_CUES.values()) | _NEEDS_TO

@@ -136,6 +136,8 @@ class Quantifiers:
     def check(self, reference: str, response: str, question: str | None = None) -> GuardFinding:
         """Return ``differ`` where the same is said of all in one text, of some in the other."""
         language = language_of(reference, response, question) or "en"
+        if not (_may_quantify(reference, language) or _may_quantify(response, language)):
+            return self._absent()
         ours, theirs = _read(reference, language), _read(response, language)
         agree: list[tuple[Span, Span]] = []
         differ: list[tuple[Span, Span]] = []
@@ -148,9 +150,7 @@ class Quantifiers:
         differ += [(a, b) for b, a in _only(theirs, ours)]
         found = differ or agree
         if not found:
-            return GuardFinding(
-                guard=self.name, state="absent", words="no quantifier on the same in both"
-            )
+            return self._absent()
         spans: tuple[list[Span], list[Span]] = ([a for a, _ in found], [b for _, b in found])
         first, second = quoted(reference, spans[0]), quoted(response, spans[1])
         return GuardFinding(
@@ -161,6 +161,11 @@ class Quantifiers:
             words=f"the reference says {first}, the response {second}"
             if differ
             else f"both say {first}",
+        )
+
+    def _absent(self) -> GuardFinding:
+        return GuardFinding(
+            guard=self.name, state="absent", words="no quantifier on the same in both"
         )
 
 
@@ -185,6 +190,12 @@ def _bounds() -> dict[tuple[str, ...], str]:
 @cache
 def _bound_starts() -> frozenset[str]:
     return frozenset(phrase[0] for phrase in _bounds())
+
+
+def _may_quantify(text: str, language: Language) -> bool:
+    """Return whether a text has a quantifier at all; most have none, and need not be read."""
+    table, found = _table(language), words(text)
+    return any(word.fold in table or _bound_at(found, at)[1] for at, word in enumerate(found))
 
 
 @lru_cache(maxsize=8)

@@ -62,7 +62,7 @@ def tokens(text: str) -> list[Token]:
     last = -1
     for match in _LEX.finditer(text):
         start, end = match.span()
-        index = bisect_right(starts, start) - 1
+        index = bisect_right(starts, start) - 1 if starts else -1
         if index >= 0 and start < dates[index].end:
             found = dates[index]
             if last < found.end:
@@ -149,6 +149,8 @@ def _one_sign(sign: str, parts: list[str], language: Language | None) -> tuple[V
 
 
 def _western(written: str) -> str:
+    if written.isdigit() and written.isascii():
+        return written
     plain = re.sub(rf"[{_SPACES}'’_٬]", "", written).replace("٫", ".")  # noqa: RUF001
     return plain if plain.isascii() else "".join(map(_digit, plain))
 

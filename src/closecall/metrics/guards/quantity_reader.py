@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-from closecall.metrics.guards.amounts import ARTICLES, Amount, exact, times
+from closecall.metrics.guards.amounts import ARTICLES, Amount, exact, may_count, times
 from closecall.metrics.guards.dates import era_after
 from closecall.metrics.guards.quantities import Quantity, Token, Value
 from closecall.metrics.guards.unit_reader import UnitReader
@@ -50,13 +51,20 @@ class _Reader(UnitReader):
         found: list[Quantity] = []
         at = 0
         while at < len(self.tokens):
-            quantity, following = self._one(at)
+            quantity, following = (None, at + 1) if self._is_plain(at) else self._one(at)
             if quantity is not None:
                 found.append(quantity)
             elif not self.tokens[at].text.isascii():
                 found.extend(self._chinese(self.tokens[at]))
             at = max(following, at + 1)
         return found
+
+    def _is_plain(self, at: int) -> bool:
+        """Return whether a token is a word that no quantity begins with, as nearly all are."""
+        token = self.tokens[at]
+        if token.kind != "w" or token.text.isupper():
+            return False
+        return not _may_count(token.fold, self.language)
 
     def _one(self, at: int) -> tuple[Quantity | None, int]:
         token = self.tokens[at]
@@ -270,6 +278,11 @@ class _Reader(UnitReader):
         if before.text not in "-−–" or not self.tokens[at].glued:  # noqa: RUF001
             return False
         return not before.glued
+
+
+@lru_cache(maxsize=1 << 14)
+def _may_count(fold: str, language: Language | None) -> bool:
+    return fold in _DECADES or may_count(fold, language)
 
 
 def _rounded(value: Value) -> Value:

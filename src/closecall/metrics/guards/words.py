@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import islice
 from typing import Literal, NamedTuple
 
 Language = Literal["en", "de", "fr", "es", "other"]
@@ -176,7 +177,9 @@ def language_of(*texts: str | None) -> Language | None:
     """
     for text in texts:
         if text:
-            found = _kept_language(text) if len(text) <= _KEPT_CHARS else _language(text)
+            found = (
+                _kept_language(text) if len(text) <= _KEPT_CHARS else _most(language_votes(text))
+            )
             if found is not None:
                 return found
     return None
@@ -187,9 +190,12 @@ def language_votes(text: str) -> dict[Language, int]:
 
     A word of two languages counts for both.
     """
+    return _votes(match.group() for match in _WORD.finditer(text))
+
+
+def _votes(found: Iterable[str]) -> dict[Language, int]:
     votes: dict[Language, int] = {}
-    for match, _ in zip(_WORD.finditer(text), range(_READ), strict=False):
-        word = match.group()
+    for word in islice(found, _READ):
         for language in _BY_WORD.get(fold(word.rstrip(_APOSTROPHES)), ()):
             votes[language] = votes.get(language, 0) + 1
         if not word.isascii():
@@ -198,13 +204,15 @@ def language_votes(text: str) -> dict[Language, int]:
     return votes
 
 
-def _language(text: str) -> Language | None:
-    votes = language_votes(text)
+def _most(votes: dict[Language, int]) -> Language | None:
     best = sorted(votes, key=lambda language: -votes[language])
     return best[0] if best and (len(best) == 1 or votes[best[0]] > votes[best[1]]) else None
 
 
-_kept_language = lru_cache(maxsize=_KEPT_TEXTS)(_language)
+@lru_cache(maxsize=_KEPT_TEXTS)
+def _kept_language(text: str) -> Language | None:
+    # The guards that ask for the language ask for the words as well.
+    return _most(_votes(word.text for word in _kept_words(text)))
 
 
 def listed(text: str) -> frozenset[str]:
@@ -246,11 +254,12 @@ _NEGATED_VERB = re.compile(r"\w+n't$")
 
 def is_content(word: Word) -> bool:
     """Return whether a word carries matter: no function word, no contraction of one."""
-    return _carries(word.fold)
+    return carries(word.fold)
 
 
 @lru_cache(maxsize=1 << 14)
-def _carries(folded: str) -> bool:
+def carries(folded: str) -> bool:
+    """Return whether a folded word carries matter; see ``is_content``."""
     return (
         folded not in STOP
         and folded.partition("'")[0] not in STOP
