@@ -3,14 +3,13 @@
 import io
 import json
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 from bulk_cases import parts, rows, run, same_run, write
+from forked import Forks
 
 from closecall import load_run
 from closecall.errors import ClosecallError, RunFolderError, UsageError
@@ -97,14 +96,17 @@ def test_without_content_no_value_of_a_row_that_was_left_out_is_in_it(tmp_path, 
     assert (to / "run.json").read_text(encoding="utf-8").count('got \\"...\\"') == 2
 
 
-def test_killed_again_and_again_it_ends_as_if_it_never_was(cases, made, tmp_path):
-    writer = Path(__file__).parent / "parts_writer.py"
+@pytest.fixture
+def writers():
+    with Forks(Path(__file__).parent / "parts_writer.py") as forks:
+        yield forks
+
+
+def test_killed_again_and_again_it_ends_as_if_it_never_was(cases, made, writers, tmp_path):
     place, draw, killed = tmp_path / "run", random.Random(1), 0
     for round_number in range(12):
         before = len(list((place / "parts").glob("part-*"))) if place.exists() else 0
-        with subprocess.Popen(
-            [sys.executable, str(writer), str(cases), str(place)], stderr=subprocess.PIPE
-        ) as process:
+        with writers.start(cases, place) as process:
             wanted = before + draw.randint(1, 3) if round_number < 8 else 1_000
             while process.poll() is None:
                 if len(list((place / "parts").glob("part-*"))) >= wanted:

@@ -1,4 +1,4 @@
-"""Lets the tests of this folder import its helper modules."""
+"""Lets the tests of this folder import its helper modules, and those of runs."""
 
 import sys
 from pathlib import Path
@@ -7,6 +7,7 @@ import faiss
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent.parent / "runs"))
 
 
 @pytest.fixture(autouse=True)

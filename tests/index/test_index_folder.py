@@ -4,13 +4,12 @@ import hashlib
 import json
 import os
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forked import Forks
 from made_rows import KINDS, N, files, made, rows, vectors
 
 from closecall.errors import ClosecallError, IndexFolderError, UsageError
@@ -347,23 +346,23 @@ def test_a_build_that_fails_leaves_the_old_index_and_nothing_else(tmp_path):
     assert files(place) == before
 
 
+@pytest.fixture
+def writers():
+    with Forks(WRITER) as forks:
+        yield forks
+
+
 @pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
 @pytest.mark.parametrize("kind", ["exact", "ivf"])
-def test_killed_at_any_moment_it_leaves_the_old_index_or_the_new_one(kind, tmp_path):
+def test_killed_at_any_moment_it_leaves_the_old_index_or_the_new_one(kind, writers, tmp_path):
     place, n = tmp_path / "ix", 6000
     old = made(path=place)
     before = open_index(place).search(QUERY, 5)
     new = build_index(rows(n), vectors=vectors(n) * np.float32(-1), kind=kind).search(QUERY, 5)
     chance, killed = random.Random(11), 0
-    env = {
-        **os.environ,
-        "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": os.pathsep.join([str(WRITER.parent), *sys.path]),
-    }
 
     def started(folder):
-        command = [sys.executable, str(WRITER), str(folder), kind, str(n)]
-        writer = subprocess.Popen(command, stdout=subprocess.PIPE, env=env)
+        writer = writers.start(folder, kind, n)
         assert writer.stdout.readline() == b"writing\n"
         return writer
 

@@ -1,12 +1,12 @@
 """A writer killed at any moment, as a power switch or an impatient person does it."""
 
 import random
-import subprocess
-import sys
 import time
 from pathlib import Path
 
+import pytest
 from folder_helpers import content, finished
+from forked import Forks
 
 from closecall.runs.reader import open_run
 
@@ -15,15 +15,13 @@ CASES = 400
 WRITER = Path(__file__).parent / "folder_writer.py"
 
 
-def start(place, seed):
-    return subprocess.Popen(
-        [sys.executable, str(WRITER), str(place), str(CASES), str(seed)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+@pytest.fixture
+def start():
+    with Forks(WRITER) as forks:
+        yield lambda place, seed: forks.start(place, CASES, seed)
 
 
-def test_killed_again_and_again_it_ends_as_if_it_never_was(tmp_path):
+def test_killed_again_and_again_it_ends_as_if_it_never_was(start, tmp_path):
     expected = content(finished(tmp_path / "whole", CASES, batch=50))
     chance, place, killed = random.Random(20), tmp_path / "0", 0
     for round_number in range(ROUNDS):

@@ -123,6 +123,7 @@ def test_rates_held_out_and_locked_away_are_those_of_fresh_rows():
     """Scores that do separate, at one and the same seed."""
     labels = np.repeat([False, True], [200, 400])
     rng = np.random.default_rng(3)
+    locked = lock([f"q{at}" for at in range(600)], labels, seed=0)  # knows of no score
     wrong, missed, locked_wrong, locked_missed = [], [], [], []
     for _ in range(RUNS):
         scores = rng.normal(size=600) + 1.8 * labels
@@ -132,7 +133,6 @@ def test_rates_held_out_and_locked_away_are_those_of_fresh_rows():
         assert found.infeasible == 0
         wrong.append(found.false_accept_rate.value - fit.true_rates(0).mean())
         missed.append(found.false_reject_rate.value - 1 + fit.true_rates(1.8).mean())
-        locked = lock([f"q{at}" for at in range(600)], data.accept, seed=0)
         fit = Kept(Goal(max_far=LIMIT))
         rule = fit(labelled(scores[~locked], labels[~locked], decimals=6))
         rows = labelled(scores[locked], labels[locked], decimals=6)

@@ -1,32 +1,34 @@
 """The rule names a regression where there is none at most as often as it says."""
 
+import functools
+
+import msgspec
 import numpy as np
 import pytest
 import scipy.stats
 
 from closecall.calibration.comparing.mean_difference import mean_difference
 from closecall.calibration.comparing.paired import flips
+from closecall.runs.comparing.records import MetricCompared
 from closecall.runs.comparing.rule import decided
 
 TRIES = 1500
 
 
+@functools.cache
+def empty():
+    return {f.name: None for f in msgspec.structs.fields(MetricCompared) if f.required}
+
+
 def metric(name, before, after, groups=None):
     """Only what the rule reads; ``before`` and ``after`` say what passes."""
-    import msgspec
-
-    from closecall.runs.comparing.records import MetricCompared
-
     found = flips(~before, ~after, groups)
     worse = found.p / 2 if found.only_b > found.only_a else None
-    empty = {
-        field.name: None for field in msgspec.structs.fields(MetricCompared) if field.required
-    }
     facts = {
         "metric": name, "flips": found, "p_worse": worse, "measured": found.n, "asked": found.n,
         "verdict_flips": found.discordant,
     }  # fmt: skip
-    return MetricCompared(**{**empty, **facts})
+    return MetricCompared(**{**empty(), **facts})
 
 
 def alarms(draw_two, *, metrics, alpha):

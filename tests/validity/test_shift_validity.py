@@ -54,7 +54,7 @@ def made(rng, n, *, longer=0.0, questions=None, groups=True):
             float(np.tanh(base[at])),
             int(np.exp(4 + longer + 0.5 * base[at])),
             1 + int(base[at] > 1),
-            {"topic": "abc"[int(np.clip(base[at] + 1, 0, 2))], "system": str(rng.integers(2))},
+            {"topic": "abc"[int(min(max(base[at] + 1, 0), 2))], "system": str(rng.integers(2))},
             group=f"q{of[at]}" if questions is not None and groups else None,
         )
     return builder.profile()
