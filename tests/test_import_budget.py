@@ -61,3 +61,14 @@ for form in ("table", "json", "jsonl", "csv", "markdown", "junit", "html"):
 def test_a_metric_needs_no_model_to_be_made():
     code = "from closecall import AnswerSimilarity, EmbeddingSimilarity; AnswerSimilarity(60)"
     assert loaded(code, ("onnxruntime", "tokenizers", *NEVER)) == []
+
+
+def test_a_run_that_asks_no_judge_loads_none(tmp_path):
+    (tmp_path / "c.jsonl").write_text('{"response": "a", "reference": "a"}\n', encoding="utf-8")
+    code = f"""
+import os
+os.chdir({str(tmp_path)!r})
+from closecall.cli import run
+assert run(["eval", "c.jsonl", "-q"]) == 0
+"""
+    assert loaded(code, ("closecall.metrics.judge.metric",)) == []

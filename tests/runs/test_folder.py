@@ -218,6 +218,20 @@ def test_what_a_writer_killed_at_once_left_is_no_obstacle(tmp_path):
     assert open_run(place).verify() == []
 
 
+def test_a_note_of_who_writes_that_a_power_failure_emptied_is_no_obstacle(tmp_path):
+    place = tmp_path / "run"
+    with RunFolder.create(place, header(), metrics()) as run:
+        fill(run, 3)
+        (place / files.WRITER).write_bytes(b"")
+        with pytest.raises(RunFolderError, match=r"another process is writing this run\. Wait"):
+            RunFolder.resume(place)
+    (place / files.WRITER).write_bytes(b"")
+    with RunFolder.resume(place) as run:
+        fill(run, 12)
+        close(run)
+    assert open_run(place).verify() == []
+
+
 def test_wrong_facts_are_found_before_a_folder_is_made(tmp_path):
     place = tmp_path / "run"
     for facts in ((header(runId="a b"), metrics()), (header(), metrics() * 2), (header(), [])):

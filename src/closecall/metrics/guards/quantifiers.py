@@ -194,8 +194,11 @@ def _bound_starts() -> frozenset[str]:
 
 def _may_quantify(text: str, language: Language) -> bool:
     """Return whether a text has a quantifier at all; most have none, and need not be read."""
-    table, found = _table(language), words(text)
-    return any(word.fold in table or _bound_at(found, at)[1] for at, word in enumerate(found))
+    table, starts, found = _table(language), _bound_starts(), words(text)
+    return any(
+        word.fold in table or (word.fold in starts and _bound_at(found, at)[1])
+        for at, word in enumerate(found)
+    )
 
 
 @lru_cache(maxsize=8)

@@ -80,7 +80,8 @@ def _words(text: str) -> list[Word]:
     for match in _WORD.finditer(text):
         start, end = match.span()
         written = match.group()
-        after = _between(text[last:start], previous) if last else SENTENCE
+        gap = text[last:start]
+        after = SENTENCE if not last else SAME if gap == " " else _between(gap, previous)
         found.append(Word(written, fold(written), start, end, after))
         last, previous = end, written
     return found
