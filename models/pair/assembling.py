@@ -26,24 +26,28 @@ WORDS = {
     "wordnet antonym": 2400, "wordnet negated": 900, "wordnet negated antonym": 900,
     "wordnet synonym": 2400, "wordnet wider": 1500, "wordnet narrower": 1500,
 }  # fmt: skip
-
+"""Rows of each kind at most, on the train side; a tenth on the other."""
 
 SHORT = {
     "right": 2400, "wrong": 1800, "beside": 1700, "sentence": 1600, "denied": 900, "rather": 900,
     "replaced": 600, "surname": 400,
 }  # fmt: skip
+"""The same of ``ShortAnswers``."""
+
+CHANGED = 0.55
+"""Of the rows that ``Replaced`` can make of each kind: they are long."""
+
 DRESSED = 0.12
+"""Share of rows whose response gets words or marks that change nothing."""
 
 
-def all_rows(
-    data: Path, archive: Path, count: Count, embed: Any, which: str, *, small: bool = False
-) -> list[Row]:
+def all_rows(data: Path, archive: Path, count: Count, embed: Any, which: str) -> list[Row]:
     """Return the rows of ``train`` or ``dev``, each text pair once, blank ones out.
 
     A pair that two ways made with two labels is out as well: one of them is mistaken.
     """
     rng = Random(DATA_SEED if which == "train" else DATA_SEED + 1)
-    share = 1.0 if which == "train" and not small else 0.1
+    share = 1.0 if which == "train" else 0.1
     judged = Judged(data, count, which)
     rows: list[Row] = []
     for name in (*ASKED, "answers/truthfulqa_human"):
@@ -61,7 +65,7 @@ def all_rows(
     told = made.sentences()
     among = [(text, made.passage_of(text), group) for text, group in told]
     rows += Replaced(net, judged, among + summary_sentences(judged)).rows(
-        rng, _share(EACH, 0.55 * share)
+        rng, _share(EACH, CHANGED * share)
     )
     words = rows_in_use(net, rng, _share(WORDS, share))
     words += Adjectives(net).rows(rng, int(3200 * share))
@@ -87,7 +91,7 @@ def _share(most: dict[str, int], share: float) -> dict[str, int]:
 
 
 def _dressed(row: Row, rng: Random) -> Row:
-    """Return a row, one in eight with words or marks around its response that change nothing."""
+    """Return a row, now and then with words or marks around its response that change nothing."""
     if rng.random() >= DRESSED or row.kind.startswith(("edited", "answer ")):
         return row
     edit = rng.choice((edits.polite, edits.polite, edits.marked))

@@ -13,6 +13,10 @@ from pair.rows import Row
 JUDGED = ("answers/", "grounded/")
 """Kinds of rows that people judged: what the shares are calibrated on."""
 
+LEARNT = 0.6
+"""Area under the curve, over all rows kept apart, that a run which learns is far above after a
+fifth of its steps; one that misses its start stays near a half to its end."""
+
 
 def judged(rows: Sequence[Row]) -> int:
     """Return how many rows people judged."""
@@ -52,6 +56,22 @@ def figures(rows: Sequence[Row], logits: NDArray[np.float64]) -> dict[str, Any]:
         chosen = np.array([row.kind == kind for row in rows])
         found[kind] = _of(accept[chosen], logits[chosen])
     return found
+
+
+def require_learnt(found: dict[str, Any], step: int) -> None:
+    """End a run that has not left chance, as its hours would be lost; ``found`` are figures.
+
+    Raises
+    ------
+    SystemExit
+        The area over all rows is below ``LEARNT``.
+    """
+    area, rows = found["all"]["auc"], found["all"]["n"]
+    if area < LEARNT:
+        raise SystemExit(
+            f"step {step}: AUC {area} on the {rows} rows kept apart, which is chance; this run "
+            "has not learnt and will not; start another seed in another folder"
+        )
 
 
 def _of(accept: NDArray[np.bool_], logits: NDArray[np.float64]) -> dict[str, Any]:

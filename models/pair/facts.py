@@ -35,7 +35,7 @@ LIMITS = (
     "Statements under no, every or few: right more often than not, not to be relied upon.",
     "Roles: two names that change places within a longer sentence are mostly not noticed.",
     "Yes and no beside a long passage (CondaQA): little better than chance.",
-    "One edited fact in a long document's summary: noticed in less than two of three documents.",
+    "One edited fact in a long document's summary (SummEdits): AUC 0.63, where 0.5 is chance.",
     "It knows no facts: an answer right by other words than the reference's may be refused.",
 )
 

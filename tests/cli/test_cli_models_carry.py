@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -24,9 +23,6 @@ from closecall.models import store
 from closecall.models.web import CA_VARIABLES
 
 REPO = "acme/tiny"
-SENT = 40_000
-"""Bytes of a file that come before the rest is held back: more than is written at once, so that
-some lie on the disk while it waits."""
 CASES = [
     {"id": "a", "input": "red cat", "response": "a red cat sat", "reference": "red cat"},
     {"id": "b", "input": "blue dog", "response": "green bird", "reference": "a dog ran"},
@@ -181,18 +177,17 @@ def test_published_files_are_bundled_as_they_are(cli, hub, source, elsewhere):
 
 @pytest.mark.loopback
 @pytest.mark.skipif(os.name != "posix", reason="interrupts as POSIX does")
-def test_interrupted_it_says_how_to_go_on(cli, hub, source, tmp_path):
+def test_interrupted_it_says_how_to_go_on(hub, source, tmp_path):
     hub.add(REPO, source)
     data = (source / "model.safetensors").read_bytes()
-    over = threading.Event()
 
     def stall(handler):
         handler.send_response(200)
         handler.send_header("Content-Length", str(len(data)))
         handler.end_headers()
-        handler.wfile.write(data[:SENT])
+        handler.wfile.write(data[:3000])
         handler.wfile.flush()
-        over.wait(60)
+        time.sleep(20)
 
     hub.fault("model.safetensors", stall)
     command = [sys.executable, "-m", "closecall", "models", "pull", REPO]
@@ -200,22 +195,17 @@ def test_interrupted_it_says_how_to_go_on(cli, hub, source, tmp_path):
         command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
     )
     until = time.monotonic() + 60
-    seen = 0
-    while not seen and time.monotonic() < until:
+    while time.monotonic() < until:
         part = next(store.store_folder().rglob("model.safetensors.part"), None)
-        seen = 0 if part is None else part.stat().st_size
+        if part is not None and part.stat().st_size:
+            break
         time.sleep(0.02)
     child.send_signal(signal.SIGINT)
     _, err = child.communicate(timeout=60)
-    over.set()
     assert child.returncode == 130
     assert "type the same again to go on" in err
     assert "Traceback" not in err
-    kept = part.read_bytes()
-    assert 0 < seen <= len(kept) <= SENT
-    assert data.startswith(kept)
-    assert cli("models", "pull", REPO).code == 0
-    assert hub.asked[-1][:2] == ("model.safetensors", f"bytes={len(kept)}-")
+    assert part.stat().st_size == 3000
 
 
 # Known models

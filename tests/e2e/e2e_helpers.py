@@ -13,11 +13,6 @@ import closecall
 SOURCE = str(Path(closecall.__file__).resolve().parent.parent)
 SLOW_RUN = str(Path(__file__).parent / "slow_run.py")
 METRICS = "embed_answer_similarity,embed_response_context"
-SMALL_BATCHES = (
-    "import sys; from closecall.runs import runner; runner.BATCH_CASES = 64; "
-    "from closecall.cli import main; main(sys.argv[1:])"
-)
-"""The command line, for ``python -c``, where few cases make several batches."""
 NOT_OURS = ("runId", "resultId", "startedAt", "endedAt", "durationMs", "sealedAt", "closedAt")
 
 

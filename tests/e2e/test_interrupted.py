@@ -12,7 +12,6 @@ import pytest
 from e2e_helpers import (
     METRICS,
     SLOW_RUN,
-    SMALL_BATCHES,
     cli,
     environment,
     lines_of,
@@ -26,11 +25,11 @@ from e2e_helpers import (
 from closecall import load_run
 from closecall.cli import run
 
-CASES = 700
-BAD = {40, 680}
+CASES = 1500
+BAD = {100, 1450}
 SEEDS = (11, 12, 13)
-EMBEDDED = 192
-"""Cases of a run with the real model: three small batches, stopped after the first."""
+EMBEDDED = 768
+"""Cases of a run with the real model: three batches, stopped after the first."""
 
 
 def slow(home, folder, seconds=0.0, batch=512, *more):
@@ -66,7 +65,7 @@ def test_killed_at_random_moments_it_ends_like_one_that_never_was(home, unstoppe
     done = 0
     for _ in range(5):
         process = start(*slow(unstopped, home / "killed", 0.02, chance.randint(3, 40))[1:])
-        wanted = min(done + chance.randint(1, 100), CASES - 300) * 2
+        wanted = min(done + chance.randint(1, 250), CASES - 300) * 2
         wait_for(lambda n=wanted: lines_of(home / "killed") >= n, process)
         time.sleep(chance.random() * 0.04)  # within a batch, not always at its end
         process.send_signal(signal.SIGKILL)
@@ -74,8 +73,8 @@ def test_killed_at_random_moments_it_ends_like_one_that_never_was(home, unstoppe
         now = lines_of(home / "killed") // 2
         assert done <= now < CASES - 2
         done = now
-    assert done > 40
-    began_with = finish(unstopped, home / "killed", chance.randint(1, 256))
+    assert done > 100
+    began_with = finish(unstopped, home / "killed", chance.randint(1, 512))
     assert 0 < began_with <= done
     assert normalised(home / "killed") == normalised(unstopped / "whole")
     killed, whole = load_run(home / "killed"), load_run(unstopped / "whole")
@@ -100,8 +99,8 @@ def test_a_half_written_line_is_done_again(home):
 def killed_run(home, count=EMBEDDED, signal_number=signal.SIGKILL):
     """A real run of the command line that was stopped after its first results."""
     write_unique(home / "cases.jsonl", count)
-    arguments = ["eval", "cases.jsonl", "--aef", "run", "--no-cache"]
-    process = start("-c", SMALL_BATCHES, *arguments, cwd=home)
+    arguments = ["-m", "closecall", "eval", "cases.jsonl", "--aef", "run", "--no-cache"]
+    process = start(*arguments, cwd=home)
     wait_for(lambda: lines_of(home / "run") > 0, process)
     process.send_signal(signal_number)
     _, err = process.communicate()
@@ -204,23 +203,20 @@ def test_a_second_writer_of_one_run_is_refused(home):
 
 
 def test_two_processes_share_one_cache(home):
-    write_unique(home / "cases.jsonl", EMBEDDED)
-    arguments = ["eval", "cases.jsonl", "-q", "--cache-dir", "cache"]
-    both = [
-        start("-c", SMALL_BATCHES, *arguments, "--aef", name, "-o", f"{name}.csv", cwd=home)
-        for name in "ab"
-    ]
+    write_unique(home / "cases.jsonl", 400)
+    arguments = ["-m", "closecall", "eval", "cases.jsonl", "-q", "--cache-dir", "cache"]
+    both = [start(*arguments, "--aef", name, "-o", f"{name}.csv", cwd=home) for name in "ab"]
     for process in both:
         _, err = process.communicate(timeout=240)
         assert process.returncode in {0, 1}
         assert err == ""
-    alone = cli(*arguments[:-1], "empty", "--aef", "c", "-o", "c.csv", cwd=home)
+    alone = cli(*arguments[2:-1], "empty", "--aef", "c", "-o", "c.csv", cwd=home)
     assert alone.returncode == both[0].returncode
     assert normalised(home / "a") == normalised(home / "b") == normalised(home / "c")
     assert (home / "a.csv").read_bytes() == (home / "c.csv").read_bytes()
     stored = cli("cache", "info", "--cache-dir", "cache", cwd=home)
     assert stored.returncode == 0
-    assert f"{2 * EMBEDDED}" in stored.stdout
+    assert "800" in stored.stdout
 
 
 def test_metrics_named(home):

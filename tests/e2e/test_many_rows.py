@@ -78,7 +78,7 @@ def peak(cases, folder):
 
 
 def test_memory_grows_by_ids_and_not_by_texts(tmp_path):
-    few, many = 1_000, 5_000
+    few, many = 2_000, 12_000
     first = peak(write_cases(tmp_path / "few.jsonl", few), tmp_path / "few")
     second = peak(write_cases(tmp_path / "many.jsonl", many), tmp_path / "many")
     assert second - first < (many - few) * BYTES_A_ROW

@@ -1,13 +1,9 @@
 """The official client, in a process of its own, gets what our chat model gets from the server."""
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
-from fake_chat import KEY, FakeChat, error, turn
+from fake_chat import FakeChat, error, turn
 from fake_provider import STYLES
+from official_client import official_client
 
 from closecall.chat.base import ChatRequest, Message, ToolCall
 from closecall.chat.remote import RemoteChat
@@ -23,18 +19,8 @@ MESSAGES = [
 ]
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
-PROGRAM = """
-import json, sys
-import openai
-given = json.load(sys.stdin)
-if given["azure"]:
-    client = openai.AzureOpenAI(
-        azure_endpoint=given["root"], azure_deployment="our-deployment", api_key=given["key"],
-        api_version="2024-10-21", max_retries=0,
-    )
-else:
-    client = openai.OpenAI(base_url=given["root"] + "/v1", api_key=given["key"], max_retries=0)
-try:
+official = official_client("""
+def answer(client, given):
     got = client.chat.completions.create(
         model=given["model"], messages=given["messages"], temperature=0.0, seed=0, max_tokens=40,
         response_format={
@@ -43,7 +29,7 @@ try:
         },
     )
     message = got.choices[0].message
-    said = {
+    return {
         "content": message.content,
         "calls": [
             [call.id, call.function.name, call.function.arguments]
@@ -53,25 +39,19 @@ try:
         "model": got.model,
         "tokens": [got.usage.prompt_tokens, got.usage.completion_tokens],
     }
-except openai.APIStatusError as problem:
-    said = {"status": problem.status_code}
-json.dump(said, sys.stdout)
-"""
+""")
 
 
-def official(server):
-    azure = server.style in {"azure", "foundry"}
-    given = {
-        "azure": azure, "root": server.root, "key": KEY, "messages": MESSAGES, "schema": SCHEMA,
-        "model": "our-deployment" if azure else "asked-model",
-    }  # fmt: skip
-    clean = {name: value for name, value in os.environ.items() if "_proxy" not in name.lower()}
-    said = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        input=json.dumps(given), capture_output=True, check=True, encoding="utf-8", env=clean,
-        timeout=120,
-    )  # fmt: skip
-    return json.loads(said.stdout)
+@pytest.fixture
+def theirs(official):
+    """Ask a server with ``MESSAGES``."""
+
+    def ask(server):
+        azure = server.style in {"azure", "foundry"}
+        model = "our-deployment" if azure else "asked-model"
+        return official(server, model=model, messages=MESSAGES, schema=SCHEMA)
+
+    return ask
 
 
 def ours(server):
@@ -87,18 +67,18 @@ def ours(server):
 
 
 @pytest.mark.parametrize("style", STYLES)
-def test_both_send_the_same_and_get_the_same(style):
+def test_both_send_the_same_and_get_the_same(style, theirs):
     function = {"name": "look_up", "arguments": '{"n": 4}'}
     call = {"id": "c1", "type": "function", "function": function}
     with FakeChat(style) as server:
         server.script = lambda received: server.reply(
             received, turn("四, naturalnie", "tool_calls", tool_calls=[call])
         )
-        theirs, reply = official(server), ours(server)
+        said, reply = theirs(server), ours(server)
         first, last = server.requests
     assert (first.path, first.query, first.body) == (last.path, last.query, last.body)
     assert reply.tool_calls == (ToolCall(name="look_up", arguments='{"n": 4}', id="c1"),)
-    assert theirs == {
+    assert said == {
         "content": reply.content,
         "calls": [["c1", "look_up", '{"n": 4}']],
         "finish": reply.finish,
@@ -108,10 +88,10 @@ def test_both_send_the_same_and_get_the_same(style):
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 413, 422, 429, 500, 503])
-def test_where_the_official_client_has_an_error_ours_has_one(status):
+def test_where_the_official_client_has_an_error_ours_has_one(status, theirs):
     with FakeChat() as server:
         server.script = lambda received: error("no", status=status)
-        assert official(server) == {"status": status}
+        assert theirs(server) == {"status": status}
         if status in {401, 403, 404}:
             with pytest.raises(ConfigurationError, match=f"HTTP {status}"):
                 ours(server)

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 import tiny_pair  # noqa: F401 - lets ``pair`` be found
 from pair import edits, judged, sets
+from pair.calibrating import require_learnt
 from pair.rows import Row, digest
 from pair.statements import MAKERS, made_statements
 from pair.wordnet import Pointer, Synset, WordNet
@@ -174,3 +175,9 @@ def test_a_digest_moves_with_every_field():
     others = [row._replace(**{name: "x"}) for name in ("first", "response", "kind", "group")]
     found = {digest([one]) for one in (row, row._replace(accept=False), *others)}
     assert len(found) == 6
+
+
+def test_a_run_that_has_not_left_chance_ends_and_says_how_to_go_on():
+    require_learnt({"all": {"n": 90, "right": 60, "auc": 0.61}}, 600)
+    with pytest.raises(SystemExit, match=r"step 600: AUC 0\.533 on the 90 rows.*another seed"):
+        require_learnt({"all": {"n": 90, "right": 48, "auc": 0.533}}, 600)

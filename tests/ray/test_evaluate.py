@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 
 import msgspec
@@ -38,8 +39,8 @@ def cases(tmp_path_factory):
     return place
 
 
-@pytest.fixture
-def on_ray(ray, cases):
+@pytest.fixture(scope="module")
+def on_ray(_ray, cases):
     from closecall.ray import evaluate_dataset
 
     def run(output, metrics=METRICS, source=cases, **options):
@@ -69,13 +70,18 @@ def numbers(run):
     return rows, metrics, run.cases, run.exit_code, run.header.definition_digest
 
 
-def test_two_workers_and_one_process_are_equal_to_the_last_bit(on_ray, alone, tmp_path):
-    seen = []
-    run = on_ray(
-        tmp_path / "parts", aef=tmp_path / "folder", progress=lambda *done: seen.append(done)
-    )
+@pytest.fixture(scope="module")
+def whole(on_ray, tmp_path_factory):
+    """A run of two workers, where it lies, and what was said of its progress."""
+    place, seen = tmp_path_factory.mktemp("whole"), []
+    run = on_ray(place / "parts", aef=place / "folder", progress=lambda *done: seen.append(done))
+    return run, place, seen
+
+
+def test_two_workers_and_one_process_are_equal_to_the_last_bit(whole, alone):
+    run, place, seen = whole
     assert numbers(run) == numbers(alone)
-    assert len(list((tmp_path / "parts" / "parts").iterdir())) == 12
+    assert len(list((place / "parts" / "parts").iterdir())) == 12
     assert seen[0] == (0, CASES)
     assert seen[-1] == (CASES, CASES)
     assert seen == sorted(seen)
@@ -83,8 +89,8 @@ def test_two_workers_and_one_process_are_equal_to_the_last_bit(on_ray, alone, tm
     from closecall.runs.reader import open_run
     from closecall.runs.stored import load_run
 
-    assert open_run(tmp_path / "folder").verify() == []
-    assert numbers(load_run(tmp_path / "folder"))[1:] == numbers(alone)[1:]
+    assert open_run(place / "folder").verify() == []
+    assert numbers(load_run(place / "folder"))[1:] == numbers(alone)[1:]
 
 
 def killing(mark):
@@ -115,9 +121,11 @@ def test_a_run_that_failed_goes_on(on_ray, alone, tmp_path):
     assert numbers(on_ray(tmp_path / "parts", resume=True)) == numbers(alone)
 
 
-def test_only_what_is_missing_is_done_and_another_question_is_refused(on_ray, alone, tmp_path):
+def test_only_what_is_missing_is_done_and_another_question_is_refused(
+    on_ray, whole, alone, tmp_path
+):
     place, seen = tmp_path / "parts", []
-    on_ray(place)
+    shutil.copytree(whole[1] / "parts", place)
     with pytest.raises(RunFolderError, match="already holds a run"):
         on_ray(place)
     with pytest.raises(RunFolderError, match="the metrics"):
