@@ -18,6 +18,8 @@ import throughput_peers
 CHILD = Path(__file__).resolve().parent / "throughput_peers.py"
 LEAST_COSINE = 0.9999
 PRODUCTS = ("numpy product", "onnxruntime product")
+_END_S = 10
+"""A contender's process gets so long to end."""
 
 
 class DisagreementError(Exception):
@@ -82,11 +84,15 @@ class Peer:
         return json.loads(line)
 
     def close(self) -> None:
-        """End the process."""
+        """End the process; one that its own threads keep alive is stopped."""
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             if stream is not None:
                 stream.close()
-        self._process.wait()
+        try:
+            self._process.wait(timeout=_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
 
 class Peers:
