@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from closecall.datasets import _parquet, _parquet_batches, _parquet_pages, open_dataset
+from closecall.datasets._parquet_footer import footer
 from closecall.datasets._parquet_pages import weigh
 from closecall.errors import DatasetError
 from closecall.importing import open_import
@@ -108,7 +109,8 @@ def test_pages_weigh_what_they_are(tmp_path):
     )  # fmt: skip
     with path.open("rb") as file:
         facts = pq.ParquetFile(file).metadata
-        found = weigh(file, facts.row_group(0), range(facts.num_columns))
+        (group,) = footer(file, facts.num_columns)
+        found = weigh(file, group, range(facts.num_columns))
     assert [one.values for one in found] == [5_000, 5_000, 10_000]
     plain = sum(4 + len(word) for word in words)
     assert found[0].page + found[0].dictionary >= plain / 20
@@ -128,7 +130,8 @@ def test_heads_of_pages_that_are_damaged_end_in_a_refusal(seed):
     for _ in range(draw.choice((1, 3, 20))):
         data[draw.randrange(4, len(data) // 2)] = draw.randrange(256)
     with _file(bytes(data)) as file, contextlib.suppress(ValueError):
-        assert weigh(file, facts.row_group(0), range(facts.num_columns))
+        (group,) = footer(file, facts.num_columns)
+        assert weigh(file, group, range(facts.num_columns))
 
 
 def _file(data):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
+from closecall.datasets._parquet_footer import BYTE_ARRAY, Chunk, footer
 from closecall.datasets._parquet_pages import Column, weigh
 
 ROWS = 1024
@@ -21,7 +22,6 @@ MAX_TEXTS = 1 << 28
 _BUFFER = 1024 * 1024
 _THRIFT_BYTES = 100_000_000
 _THRIFT_ITEMS = 1_000_000
-_TEXT = "BYTE_ARRAY"
 
 
 def parquet_file(file: BinaryIO, **options: Any) -> Any:
@@ -60,14 +60,17 @@ def batches(
     paths = [facts.schema.column(at).path for at in range(facts.num_columns)]
     leaves = [at for at, path in enumerate(paths) if columns is None or _of(path, columns)]
     flat = {name for name in opened.schema_arrow.names if name in paths}
+    found = footer(file, facts.num_columns)
+    if len(found) != facts.num_row_groups:
+        raise ValueError("the footer can be read in two ways")
     for group in groups:
         rows, kept = ROWS, []
         at_once = 0
-        weighed = weigh(file, facts.row_group(group), leaves)
+        weighed = weigh(file, found[group], leaves)
         for at, one in zip(leaves, weighed, strict=True):
             if paths[at] in flat:
                 at_once += one.dictionary
-            elif _in_dictionary(facts.row_group(group).column(at), one):
+            elif _in_dictionary(found[group].columns[at], one):
                 kept.append(paths[at])
         if at_once:
             rows = max(1, min(rows, MAX_TEXTS // at_once))
@@ -81,9 +84,9 @@ def _of(path: str, columns: Sequence[str]) -> bool:
     return any(path == name or path.startswith(f"{name}.") for name in columns)
 
 
-def _in_dictionary(chunk: Any, weighed: Column) -> bool:
+def _in_dictionary(chunk: Chunk, weighed: Column) -> bool:
     most = weighed.dictionary * weighed.values
-    return chunk.physical_type == _TEXT and most > MAX_TEXTS
+    return chunk.kind == BYTE_ARRAY and most > MAX_TEXTS
 
 
 def text_bytes(array: Any) -> int:

@@ -8,9 +8,11 @@ compact protocol (apache/parquet-format, ``PageHeader``), of which a few numbers
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO, NamedTuple
+from collections.abc import Sequence
+from typing import BinaryIO, NamedTuple
+
+from closecall.datasets._parquet_footer import Chunk, Group, size_of
+from closecall.datasets._thrift import INSIDE, Reader, ThriftError
 
 MAX_UNPACKED = 1 << 30
 """Bytes that the largest pages of a row group's columns may take together."""
@@ -20,10 +22,6 @@ MAX_VALUES = 100_000_000
 
 _HEAD, _MOST_HEAD = 1 << 10, 1 << 24
 _DICTIONARY = 2
-_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
-_VARINTS = frozenset({4, 5, 6})
-_DEEPEST = 16
-_MOST_ITEMS = 1_000
 
 
 class Column(NamedTuple):
@@ -34,11 +32,7 @@ class Column(NamedTuple):
     values: int
 
 
-class _BadHeadError(ValueError):
-    """The head of a page is none."""
-
-
-def weigh(file: BinaryIO, group: Any, columns: Sequence[int]) -> list[Column]:
+def weigh(file: BinaryIO, group: Group, columns: Sequence[int]) -> list[Column]:
     """Return what the columns of a row group take, or refuse it.
 
     Parameters
@@ -46,7 +40,7 @@ def weigh(file: BinaryIO, group: Any, columns: Sequence[int]) -> list[Column]:
     file
         The Parquet file; where it stands afterwards is open.
     group
-        Its row group's metadata, of pyarrow.
+        Its row group, of ``footer``.
     columns
         Positions of the columns that will be read, all of them leaves.
 
@@ -55,7 +49,7 @@ def weigh(file: BinaryIO, group: Any, columns: Sequence[int]) -> list[Column]:
     ValueError
         It takes more than ``MAX_UNPACKED`` bytes or ``MAX_VALUES`` values, or is damaged.
     """
-    found = [_weighed(file, group.column(at)) for at in columns]
+    found = [_weighed(file, group.columns[at]) for at in columns]
     size = sum(one.page + one.dictionary for one in found)
     if size > MAX_UNPACKED:
         raise ValueError(
@@ -70,18 +64,18 @@ def weigh(file: BinaryIO, group: Any, columns: Sequence[int]) -> list[Column]:
     return found
 
 
-def _weighed(file: BinaryIO, chunk: Any) -> Column:
+def _weighed(file: BinaryIO, chunk: Chunk) -> Column:
     page = dictionary = values = 0
     start = chunk.data_page_offset
-    if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
+    if 0 < chunk.dictionary_page_offset < start:
         start = chunk.dictionary_page_offset
-    stop = min(start + chunk.total_compressed_size, _size(file))
+    stop = min(start + chunk.compressed_bytes, size_of(file))
     at = start
     # The reader stops at so many values too, whatever follows.
-    while at < stop and values < chunk.num_values:
+    while at < stop and values < chunk.values:
         length, kind, unpacked, packed, count = _head(file, at)
         if min(unpacked, packed, count) < 0:
-            raise _BadHeadError("the head of a page holds a number below 0")
+            raise ThriftError("the head of a page holds a number below 0")
         if kind == _DICTIONARY:
             dictionary = max(dictionary, unpacked)
         else:
@@ -91,101 +85,20 @@ def _weighed(file: BinaryIO, chunk: Any) -> Column:
     return Column(page, dictionary, values)
 
 
-def _size(file: BinaryIO) -> int:
-    return os.fstat(file.fileno()).st_size
-
-
 def _head(file: BinaryIO, at: int) -> tuple[int, int, int, int, int]:
     """Return a head's length, the page's kind, its bytes unpacked and packed, and its values."""
     size = _HEAD
     while True:
         file.seek(at)
-        reader = _Reader(file.read(size))
+        reader = Reader(file.read(size))
         try:
             top = dict(reader.numbers(frozenset({5, 7, 8})))
         except IndexError:
             if len(reader.data) < size or size >= _MOST_HEAD:
-                raise _BadHeadError("the head of a page is damaged") from None
+                raise ThriftError("the head of a page is damaged") from None
             size *= 16
             continue
-        counts = [value for field, value in top.items() if field >= _INSIDE]
+        except ThriftError as error:
+            raise ThriftError(f"the head of a page is damaged: {error}") from None
+        counts = [value for field, value in top.items() if field >= INSIDE]
         return reader.at, top.get(1, 0), top.get(2, 0), top.get(3, 0), max(counts, default=0)
-
-
-_INSIDE = 1 << 16
-"""Added to the number of a field that stands in a struct of this one."""
-
-
-class _Reader:
-    """Thrift's compact protocol, as far as numbers go; all else is passed over."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.at = 0
-
-    def numbers(self, inside: frozenset[int]) -> Iterator[tuple[int, int]]:
-        """Yield (field, number) of the struct here; of these inner structs their first field."""
-        for field, kind in self._fields():
-            if kind in _VARINTS:
-                yield field, self._signed()
-            elif kind == _STRUCT and field in inside:
-                for inner, value in self.numbers(frozenset()):
-                    if inner == 1:
-                        yield field + _INSIDE, value
-            else:
-                self._skip(kind, 0)
-
-    def _fields(self) -> Iterator[tuple[int, int]]:
-        field = 0
-        while byte := self._byte():
-            kind, step = byte & 15, byte >> 4
-            field = field + step if step else self._signed()
-            yield field, kind
-
-    def _byte(self) -> int:
-        byte = self.data[self.at]
-        self.at += 1
-        return byte
-
-    def _varint(self) -> int:
-        value = shift = 0
-        while shift < 64:  # noqa: PLR2004 - bits of the largest number
-            byte = self._byte()
-            value |= (byte & 127) << shift
-            if byte < 128:  # noqa: PLR2004
-                return value
-            shift += 7
-        raise _BadHeadError("the head of a page holds a number too long")
-
-    def _signed(self) -> int:
-        value = self._varint()
-        return (value >> 1) ^ -(value & 1)
-
-    def _skip(self, kind: int, depth: int) -> None:
-        if depth > _DEEPEST:
-            raise _BadHeadError("the head of a page is nested too deep")
-        if kind in _VARINTS:
-            self._varint()
-        elif kind in {_BYTE, _DOUBLE, _BINARY}:
-            size = 1 if kind == _BYTE else 8 if kind == _DOUBLE else self._varint()
-            self.at += size
-            if self.at > len(self.data):
-                raise IndexError
-        elif kind == _STRUCT:
-            for _, inner in self._fields():
-                self._skip(inner, depth + 1)
-        elif kind in {_LIST, _SET}:
-            self._skip_list(depth)
-        elif kind not in {_TRUE, _FALSE}:
-            raise _BadHeadError("the head of a page is damaged")
-
-    def _skip_list(self, depth: int) -> None:
-        byte = self._byte()
-        count = self._varint() if byte >> 4 == 15 else byte >> 4  # noqa: PLR2004
-        if count > _MOST_ITEMS:
-            raise _BadHeadError("the head of a page holds too long a list")
-        for _ in range(count):
-            if byte & 15 in {_TRUE, _FALSE}:
-                self._byte()  # in a list, unlike in a struct, it takes a byte
-            else:
-                self._skip(byte & 15, depth + 1)
