@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 
@@ -75,6 +76,27 @@ def test_one_that_comes_while_an_object_is_tidied_up_is_not_lost(number):
         signal.signal(signal.SIGINT, before)
     assert isinstance(raised.value, TerminatedError) is (number == signal.SIGTERM)
     assert sys.unraisablehook is hook
+
+
+AT_THE_END = """
+import os, signal
+from closecall.cli import ending
+real = signal.signal
+def late(number, handler):
+    if handler is signal.SIG_DFL:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return real(number, handler)
+with ending.terminable():
+    signal.signal = late
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="holds a signal back as POSIX does")
+def test_one_that_comes_while_it_is_given_back_ends_the_process_and_says_nothing():
+    done = subprocess.run(
+        [sys.executable, "-c", AT_THE_END], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGTERM, "", "")
 
 
 def test_an_import_that_was_interrupted_is_no_broken_installation(doing, capsys):

@@ -65,7 +65,7 @@ def terminable() -> Iterator[None]:
     finally:
         sys.unraisablehook = before
         if signal.getsignal(signal.SIGTERM) is _end:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            _give_back(signal.SIGTERM)
 
 
 def _send(number: signal.Signals) -> None:
@@ -77,7 +77,24 @@ def _send(number: signal.Signals) -> None:
         _thread.interrupt_main(number)
 
 
+def _give_back(number: int) -> None:
+    """Let a signal end the process again; one that comes meanwhile does, and Python says nothing.
+
+    Python prints an error of its own where a handler goes while its signal comes.
+    """
+    mask = getattr(signal, "pthread_sigmask", None)
+    if mask is None:
+        signal.signal(number, signal.SIG_DFL)
+        return
+    before = mask(signal.SIG_BLOCK, ())
+    try:
+        mask(signal.SIG_BLOCK, {number})
+        signal.signal(number, signal.SIG_DFL)
+    finally:
+        mask(signal.SIG_SETMASK, before)
+
+
 def _end(number: int, frame: FrameType | None) -> None:
     del frame
-    signal.signal(number, signal.SIG_DFL)
+    _give_back(number)
     raise TerminatedError
