@@ -5,9 +5,12 @@ import time
 from pathlib import Path
 
 import pytest
-from folder_helpers import content, finished
+from folder_helpers import content, finished, header, metrics
 from forked import Forks
 
+from closecall.errors import RunFolderError
+from closecall.runs import files
+from closecall.runs.folder import RunFolder
 from closecall.runs.reader import open_run
 
 ROUNDS = 24
@@ -50,3 +53,18 @@ def test_killed_again_and_again_it_ends_as_if_it_never_was(start, tmp_path):
     assert killed >= 3
     assert content(place) == expected
     assert open_run(place).verify() == []
+
+
+@pytest.mark.parametrize("interrupted", [KeyboardInterrupt, OSError("no space left")])
+def test_a_run_whose_header_is_there_can_be_gone_on_with_however_its_start_ended(
+    tmp_path, monkeypatch, interrupted
+):
+    def ended(_):
+        raise interrupted
+
+    monkeypatch.setattr(files, "sync_folder", ended)
+    with pytest.raises((KeyboardInterrupt, RunFolderError)):
+        RunFolder.create(tmp_path / "run", header(), metrics())
+    monkeypatch.undo()
+    with RunFolder.resume(tmp_path / "run") as folder:
+        assert folder.done == 0

@@ -99,11 +99,14 @@ def _is_there(place: Path, descriptor: int) -> bool:
 def nothing_left(root: Path, *, folder: bool) -> Iterator[None]:
     """Where what is done inside fails, remove what it wrote, and with ``folder`` the folder.
 
-    For a run that is not there before its header is, by the process that has taken it.
+    For a run that is not there before its header is, by the process that has taken it: one whose
+    header is there can be gone on with, and stays whole.
     """
     try:
         yield
     except BaseException:
+        if files.exists(root, files.RUN):
+            raise
         with suppress(OSError):  # the first error counts
             files.remove(root, *_BEGUN)
             if folder:
