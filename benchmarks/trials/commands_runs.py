@@ -142,10 +142,15 @@ def _eval_in_parts() -> Scenario:
         }
 
     def result(folder: Path) -> dict[str, Any]:
+        from closecall.runs.parts.ranges import part_named
+
         # What a part holds of a run's own id and times differs; the numbers are in the report.
+        # A run that is stopped keeps a part it had begun, short, and goes on with the rest of it.
         found = content(folder / "parts")
+        kept = sorted(part for name in found if (part := part_named(name)) is not None)
         return {name: value for name, value in found.items() if name.endswith("summary.json")} | {
-            "names": sorted(found),
+            "names": sorted(name for name in found if part_named(name) is None),
+            "cases": [at for part in kept for at in range(part.first, part.stop)],
             "out.json": without_times(json.loads((folder / "out.json").read_bytes())),
         }
 
