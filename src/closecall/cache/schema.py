@@ -75,6 +75,8 @@ SELECT_VECTORS = (
     "LEFT JOIN instruments i ON i.id = v.instrument LEFT JOIN uses u ON u.vector = v.id "
     "WHERE v.key IN ({})"
 )
+ROW_ID, LAST_USED = -2, -1
+"""Where these two stand in a row of ``SELECT_VECTORS``."""
 
 PreparedRow = tuple[
     bytes,
@@ -177,11 +179,11 @@ def restore(instrument: Instrument, row: tuple[Any, ...]) -> tuple[bytes, Embedd
     DamagedRowError
         Something in the row is not what was written, or it is another instrument's.
     """
-    key, digest, fingerprint, role, dims, blob, *counts, check, _, day = row
+    key, digest, _, _, dims, blob, *counts, check, _, day = row
     if digest != instrument.digest:
         raise DamagedRowError("a row belongs to another instrument than its key says")
     try:
-        expected = checksum(digest, (key, fingerprint, role, dims, blob, *counts))
+        expected = checksum(digest, (key, *row[2:-3]))
     except (TypeError, AttributeError, ValueError, struct.error) as error:
         raise DamagedRowError("a row holds a value of the wrong type") from error
     if check != expected:
@@ -190,7 +192,7 @@ def restore(instrument: Instrument, row: tuple[Any, ...]) -> tuple[bytes, Embedd
         raise DamagedRowError(f"a vector is {len(blob) // 4} wide, not {instrument.dims}")
     if not isinstance(day, int):
         raise DamagedRowError("a vector has no day of last use")
-    vector = np.frombuffer(blob, dtype="<f4").astype(np.float32, copy=False)
+    vector = np.frombuffer(blob, dtype=_STORED).astype(np.float32, copy=False)
     vector.flags.writeable = False
     tokens = None if counts[0] is None else Tokens(*counts)
     return key, Embedded(vector, tokens)
@@ -199,7 +201,7 @@ def restore(instrument: Instrument, row: tuple[Any, ...]) -> tuple[bytes, Embedd
 def checksum(digest: str, row: tuple[Any, ...]) -> bytes:
     """Return 8 bytes over all that a row says. Guards against damage, not against forgery."""
     key, fingerprint, role, dims, vector, *counts = row
-    numbers = [-1 if count is None else count for count in counts]
+    numbers = [-1 if count is None else count for count in counts] if None in counts else counts
     spelt = role.encode()
     said = (
         digest.encode(),
@@ -216,5 +218,6 @@ def checksum(digest: str, row: tuple[Any, ...]) -> bytes:
     return hashlib.blake2b(b"".join(said), digest_size=8).digest()
 
 
+_STORED = np.dtype("<f4")
 _NUMBERS = struct.Struct("<6q").pack
 _LENGTH = struct.Struct("<q").pack

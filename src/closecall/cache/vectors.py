@@ -181,9 +181,8 @@ class VectorCache:
                 if key not in asked:
                     raise schema.DamagedRowError("the index of keys leads to other rows")
                 found[key] = value
-                *_, row_id, last = row
-                if last < day:
-                    self._used[row_id] = day
+                if row[schema.LAST_USED] < day:
+                    self._used[row[schema.ROW_ID]] = day
         if len(self._used) > PENDING_USES:
             self.attempt(self._note_uses, writes=True)
         return found

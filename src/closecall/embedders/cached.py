@@ -133,16 +133,15 @@ class CachedEmbedder:
             The embedder cannot be used at all, as when its model cannot be loaded.
         """
         asked = list(keys)
-        names: dict[TextKey, bytes] = {}
+        wants: dict[TextKey, Want] = {}
+        firsts: dict[bytes, TextKey] = {}
         for key in asked:
             if not isinstance(key.text, str):
                 raise UsageError(f"a text to embed must be str, got {type(key.text).__name__}")
-            if key not in names:
-                names[key] = cache_key(self._instrument, key.role, key.text)
-        firsts: dict[bytes, TextKey] = {}
-        for key, name in names.items():
-            firsts.setdefault(name, key._replace(pieces=False))
-        wants = {key: Want(name, bool(key.pieces)) for key, name in names.items()}
+            if key not in wants:
+                name = cache_key(self._instrument, key.role, key.text)
+                wants[key] = Want(name, bool(key.pieces))
+                firsts.setdefault(name, key._replace(pieces=False) if key.pieces else key)
 
         outcomes = self._remembered(wants.values())
         missing = {want: firsts[want.name] for want in wants.values() if want not in outcomes}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -18,6 +17,9 @@ from closecall.models.external import has_external_data
 from closecall.models.hashing import read_file, require
 from closecall.models.store import StoredModel
 from closecall.models.tokenizer_files import read_tokenizer, tokenizing
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Ids = NDArray[np.int32]
 
@@ -93,6 +95,8 @@ def load(model: StoredModel, device: str = CPU) -> Loaded:
     ConfigurationError
         If the runtime cannot be imported or would not run on the device.
     """
+    from concurrent.futures import ThreadPoolExecutor
+
     # Slices are tokenised on the embedder's own threads, whose number people choose; threads of
     # the tokenizer's own would ignore that, and would not survive a fork.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

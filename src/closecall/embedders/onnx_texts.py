@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -183,6 +182,8 @@ class OnnxTexts(Awaitable, ABC):
         if self._threads == 1:
             yield map
             return
+        from concurrent.futures import ThreadPoolExecutor
+
         pool = ThreadPoolExecutor(self._threads, thread_name_prefix="closecall-embed")
         try:
             yield lambda function, items: (pool.map if len(items) > 1 else map)(function, items)

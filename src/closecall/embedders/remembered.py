@@ -46,24 +46,25 @@ class Memory:
         An entry with pieces also answers for the vector alone; a text without a vector has no
         pieces either.
         """
-        for at in (want, want._replace(pieces=not want.pieces)):
-            outcome = self._entries.get(at)
-            if outcome is not None:
-                outcome = outcome if at is want else answer_for(want, outcome)
-            if outcome is not None:
-                self._entries.move_to_end(at)
-                return outcome
-        return None
+        at, outcome = want, self._entries.get(want)
+        if outcome is None:
+            at = Want(want.name, not want.pieces)
+            other = self._entries.get(at)
+            outcome = None if other is None else answer_for(want, other)
+        if outcome is not None:
+            self._entries.move_to_end(at)
+        return outcome
 
     def put(self, want: Want, outcome: Outcome) -> None:
         """Remember an outcome, unless it alone passes the limit."""
         old = self._entries.pop(want, None)
         if old is not None:
             self.size -= _weight(old)
-        if _weight(outcome) > self._limit:
+        weight = _weight(outcome)
+        if weight > self._limit:
             return
         self._entries[want] = outcome
-        self.size += _weight(outcome)
+        self.size += weight
         while self.size > self._limit:
             _, gone = self._entries.popitem(last=False)
             self.size -= _weight(gone)

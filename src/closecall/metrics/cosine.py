@@ -25,10 +25,10 @@ def cosine(a: Vector, b: Vector) -> float:
 def cosines(several: Sequence[Vector], b: Vector) -> list[float]:
     """Return the cosine of each of several vectors with another, as ``cosine`` gives it."""
     y = b.astype(np.float64)
-    square = float(y @ y)
+    square = float(y.dot(y))
     found = []
     for a in several:
         x = a.astype(np.float64)
-        raw = float(x @ y) / math.sqrt(float(x @ x) * square)
+        raw = float(x.dot(y)) / math.sqrt(float(x.dot(x)) * square)
         found.append(max(-1.0, min(1.0, round(raw, DECIMALS))) + 0.0)  # never -0.0
     return found

@@ -139,6 +139,8 @@ def _clamped(value: float | Array, name: str, low: float, high: float) -> float 
 
 def _finite(value: float | Array, name: str) -> Any:
     """Return a number as a float and anything else as a float64 array; refuse what is neither."""
+    if type(value) is float and math.isfinite(value):
+        return value
     if _is_number(value):
         return _finite_number(value, name)
     if isinstance(value, str | bytes | bool) or value is None:

@@ -151,6 +151,8 @@ class SliceColumns:
                 self._too_many_tags = True
                 continue
             self._tags.setdefault(tag, array("q")).append(at)
+        if not row.case.metadata:
+            return
         for path, value in scalars(row.case.metadata):
             if path not in self._fields:
                 if len(self._fields) == MOST_NOTED:

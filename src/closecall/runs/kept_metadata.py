@@ -43,6 +43,8 @@ def keep_metadata(metadata: Mapping[str, JSON]) -> KeptMetadata:
     >>> keep_metadata({"slice": {"model": "a1"}, "talk": "x" * 300})
     KeptMetadata(kept={'slice': {'model': 'a1'}}, left_out=('talk',))
     """
+    if not metadata:
+        return KeptMetadata({}, ())
     left_out: list[str] = []
     kept, _ = _short(metadata, "", MOST_CASE, 1, left_out)
     return KeptMetadata(kept, tuple(left_out))

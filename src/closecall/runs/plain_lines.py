@@ -26,6 +26,7 @@ from closecall.runs.results import CaseResult, MetricResult
 from closecall.runs.values import MAX_CASE_ID, MAX_PATH, MAX_REASON, require_plain, result_id
 from closecall.runs.wire import MAX_INTEGER, MAX_LINE, SCHEMA_VERSION, spelled
 
+_encode = msgspec.json.Encoder().encode
 _NAMED = {True: "true", False: "false", None: "null"}
 _SEVERITY = ',"severity":"medium"'
 _BORDERLINE = ',"borderline":true'
@@ -80,7 +81,7 @@ class PlainResults:
         severity = _SEVERITY if result.state is State.FAILED else ""
         took = "" if share is None else f',"durationMs":{share!r}'
         near = _BORDERLINE if result.borderline else ""
-        tokens = f',"tokens":{msgspec.json.encode(found.tokens).decode()}' if found.tokens else ""
+        tokens = f',"tokens":{_encode(found.tokens).decode()}' if found.tokens else ""
         text = (
             f"{self._head}{result_id(self._run, case_id, self._path)}"
             f'","caseId":{quoted(case_id)}{self._after_case}{result.state}"'

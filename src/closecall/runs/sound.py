@@ -49,11 +49,11 @@ def checked_measurement(measurement: object) -> Measurement:
         return measurement
     if not isinstance(measurement, Measured):
         raise TypeError(f"measure() must return Measured or Unmeasured, got {_kind(measurement)}")
-    changed: dict[str, Any] = {
-        name: float(number)
-        for name in _NUMBERS
-        if (number := getattr(measurement, name)) is not None and type(number) is not float
-    }
+    changed: dict[str, Any] = {}
+    for name in _NUMBERS:
+        number = getattr(measurement, name)
+        if type(number) is not float and number is not None:
+            changed[name] = float(number)
     score = changed.get("score", measurement.score)
     if score is not None and not 0 <= round(score / 100, 6) <= 1:
         raise ValueError(f"score must be from 0 to 100, got {score}")

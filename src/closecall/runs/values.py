@@ -35,9 +35,8 @@ _TIME = re.compile(
 
 def result_id(run_id: str, case_id: str, path: str, trial: int | None = None) -> str:
     """Return the id of one result: the same run, case, path and trial give the same id."""
-    parts = (run_id, case_id, path, "" if trial is None else str(trial))
-    joined = "\x1f".join(map(visible, parts)).encode("utf-8")
-    return "r_" + hashlib.sha256(joined).hexdigest()[:32]
+    joined = f"{run_id}\x1f{case_id}\x1f{path}\x1f{'' if trial is None else trial}"
+    return "r_" + hashlib.sha256(visible(joined).encode("utf-8")).hexdigest()[:32]
 
 
 def encode_ref(kind: str, free_text: str) -> str:

@@ -12,6 +12,7 @@ each): too many to reject unseen, and what is left unsure breaks no promise abou
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
@@ -39,7 +40,7 @@ class Held(NamedTuple):
     findings: dict[str, JSON]
 
 
-class GuardPolicy(msgspec.Struct, frozen=True):
+class GuardPolicy(msgspec.Struct, frozen=True, dict=True):
     """What each guard does where it differs: ``unsure``, ``reject`` or ``off``, by its name."""
 
     actions: dict[str, str]
@@ -51,7 +52,7 @@ class GuardPolicy(msgspec.Struct, frozen=True):
             if action not in ACTIONS:
                 raise UsageError(f"guard {name}: {action!r} is none of {', '.join(ACTIONS)}")
 
-    @property
+    @cached_property
     def active(self) -> dict[str, str]:
         """The guards that do something, in the order they are reported."""
         found = {name: self.actions.get(name, OFF) for name in GUARDS}
