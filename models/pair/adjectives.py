@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
+from pair.everyday import PEOPLE, SOMEONE, THING
 from pair.rows import Row
-from pair.statements import PEOPLE, SOMEONE, THING, row
+from pair.wording import row
 from pair.wordnet import WordNet
 
 BEING = (  # subject, affirmed, denied

@@ -9,13 +9,18 @@ from typing import Any
 
 from pair import edits
 from pair.adjectives import Adjectives
+from pair.denials import EACH as DENIED
+from pair.denials import Denials
 from pair.directions import Directions
 from pair.judged import Count, Judged
 from pair.made import ASKED, READ, Made
+from pair.partial import partial_denials
 from pair.replaced import EACH, Replaced, summary_sentences
+from pair.replacing import UNFIT
 from pair.rows import Row, digest
 from pair.short_answers import ShortAnswers
 from pair.statements import made_statements
+from pair.voices import exchanged, voices
 from pair.wordnet import WordNet
 from pair.words_in_use import held_out, rows_in_use
 
@@ -67,11 +72,18 @@ def all_rows(data: Path, archive: Path, count: Count, embed: Any, which: str) ->
     rows += Replaced(net, judged, among + summary_sentences(judged)).rows(
         rng, _share(EACH, CHANGED * share)
     )
+    denials = Denials(net)
+    plain = among + summary_sentences(judged) + judged.said(ASKED)
+    pool = _beside(judged, [found for found in plain if not UNFIT.search(found[0])], rng)
+    rows += denials.rows(pool, rng, _share(DENIED, share))
+    rows += voices(pool, denials, rng, int(2400 * share))
+    rows += exchanged(pool, rng, int(900 * share))
     words = rows_in_use(net, rng, _share(WORDS, share))
     words += Adjectives(net).rows(rng, int(3200 * share))
     words += Directions(net, told).rows(rng, int(10000 * share))
     rows += [row for row in words if held_out(row) == (which == "dev")]
     rows += made_statements(rng, int(7000 * share))
+    rows += partial_denials(rng, int(1500 * share))
     rows = [_dressed(row, rng) for row in rows]
     labels: dict[tuple[str, str], set[bool]] = {}
     for row in rows:
@@ -88,6 +100,18 @@ def all_rows(data: Path, archive: Path, count: Count, embed: Any, which: str) ->
 
 def _share(most: dict[str, int], share: float) -> dict[str, int]:
     return {kind: int(count * share) for kind, count in most.items()}
+
+
+def _beside(
+    judged: Judged, found: list[tuple[str, str, str]], rng: Random
+) -> list[tuple[str, str, str]]:
+    """Return sentences, three in ten of those with a passage beside what of it covers them."""
+    return [
+        (text, judged.context("", passage, text, accept=True, kind="", group="").first, group)
+        if passage and rng.random() < 0.3
+        else (text, "", group)
+        for text, passage, group in found
+    ]
 
 
 def _dressed(row: Row, rng: Random) -> Row:

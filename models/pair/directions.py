@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from random import Random
 
+from pair.everyday import PEOPLE
 from pair.frames import ACTING, CLAUSES, DO_EXACT, THING_EXACT, THINGS, Frames
 from pair.inflected import article, counted
 from pair.narrowed import Item, Narrowed
 from pair.rows import Row
-from pair.statements import PEOPLE, many
+from pair.wording import many
 from pair.wordnet import WordNet
 
 

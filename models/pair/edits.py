@@ -18,6 +18,8 @@ _AUX_RE = re.compile(rf"\b({'|'.join(_AUX)})\b(?! not\b|n't|n’t)(?=\s+[a-z])")
 _DENIAL = re.compile(r"\b({})(?: not|n't|n’t)\b".format("|".join(_AUX)))  # noqa: RUF001
 _NUMBER = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w,])|(?<![\w.,])\d+(?:\.\d+)?(?![\w])")
 _NAME = re.compile(r"(?<=[a-z,;] )(?:[A-Z][a-zà-ÿ]+(?: (?:of|the|de|van) )?(?: ?[A-Z][a-zà-ÿ]+)*)")
+_EITHER_WAY = re.compile(r"(?:,|,? (?:and|or|and the|or the|with|nor)|/) ?(?:[A-Z]\w* )*")
+"""Between two names: the sentence says the same when they change places."""
 _MONTHS = (
     "January February March April May June July August September October November December"
 ).split()
@@ -152,11 +154,18 @@ def name(pool: Sequence[str]) -> Edit:
 
 def names_exchanged(text: str, rng: Random) -> str | None:
     """Let two names of one sentence change places."""
-    found = list({m.group(): m for m in _NAME.finditer(text)}.values())
-    if len(found) < 2:
+    return changed_places(text, list(_NAME.finditer(text)), rng)
+
+
+def changed_places(text: str, found: Sequence[re.Match[str]], rng: Random) -> str | None:
+    """Let two of the places found in a text change their words; not two items of a list."""
+    apart = list({m.group(): m for m in found}.values())
+    if len(apart) < 2:
         return None
-    one, other = sorted(rng.sample(found, 2), key=lambda m: m.start())
+    one, other = sorted(rng.sample(apart, 2), key=lambda m: m.start())
     if one.group() in other.group() or other.group() in one.group():
+        return None
+    if _EITHER_WAY.fullmatch(text[one.end() : other.start()]):
         return None
     return (text[: one.start()] + other.group() + text[one.end() : other.start()] + one.group()
             + text[other.end() :])  # fmt: skip

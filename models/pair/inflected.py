@@ -1,39 +1,48 @@
-"""Forms of words: a verb's past and third person, a noun that can be counted, its article."""
+"""Forms of words: of verbs, nouns and adjectives, and the article of a noun."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-IRREGULAR = dict(
-    pair.split(" ")
-    for pair in (
-        "be was|bear bore|beat beat|become became|begin began|bend bent|bet bet|bind bound|"
-        "bite bit|bleed bled|blow blew|break broke|breed bred|bring brought|build built|buy "
-        "bought|"
-        "burst burst|cast cast|catch caught|choose chose|cling clung|come came|cost cost|"
-        "creep crept|cut cut|deal dealt|dig dug|do did|draw drew|drink drank|drive drove|"
-        "eat ate|"
-        "fall fell|feed fed|feel felt|fight fought|find found|flee fled|fling flung|fly flew|"
-        "forget forgot|forgive forgave|freeze froze|get got|give gave|go went|grind ground|"
-        "grow grew|hang hung|have had|hear heard|hide hid|hit hit|hold held|hurt hurt|keep kept|"
-        "know knew|lay laid|lead led|leave left|lend lent|let let|lie lay|lose lost|make made|"
-        "mean meant|meet met|pay paid|put put|quit quit|read read|ride rode|ring rang|rise rose|"
-        "run ran|say said|see saw|seek sought|sell sold|send sent|set set|shake shook|shed shed|"
-        "shine shone|shoot shot|show showed|shrink shrank|shut shut|sing sang|sink sank|sit sat|"
-        "sleep slept|slide slid|speak spoke|spend spent|spin spun|split split|spread spread|"
-        "spring sprang|stand stood|steal stole|stick stuck|sting stung|strike struck|swear "
-        "swore|"
-        "sweep swept|swell swelled|swim swam|swing swung|take took|teach taught|tear tore|"
-        "tell told|"
-        "think thought|throw threw|understand understood|upset upset|wake woke|wear wore|"
-        "weave wove|weep wept|win won|wind wound|withdraw withdrew|write wrote|spit spat|"
-        "tread trod|thrust thrust|overcome overcame|undergo underwent|undertake undertook"
-    ).split("|")
-)
+_IRREGULAR = {line.split()[0]: line.split()[1:] for line in (
+    "be was been|bear bore borne|beat beat beaten|become became become|begin began begun|"
+    "bend bent bent|bet bet bet|bind bound bound|bite bit bitten|bleed bled bled|"
+    "blow blew blown|break broke broken|breed bred bred|bring brought brought|"
+    "build built built|burst burst burst|buy bought bought|cast cast cast|"
+    "catch caught caught|choose chose chosen|cling clung clung|come came come|cost cost cost|"
+    "creep crept crept|cut cut cut|deal dealt dealt|dig dug dug|do did done|draw drew drawn|"
+    "drink drank drunk|drive drove driven|eat ate eaten|fall fell fallen|feed fed fed|"
+    "feel felt felt|fight fought fought|find found found|flee fled fled|fling flung flung|"
+    "fly flew flown|forbid forbade forbidden|forget forgot forgotten|"
+    "forgive forgave forgiven|freeze froze frozen|get got got|give gave given|go went gone|"
+    "grind ground ground|grow grew grown|hang hung hung|have had had|hear heard heard|"
+    "hide hid hidden|hit hit hit|hold held held|hurt hurt hurt|keep kept kept|"
+    "know knew known|lay laid laid|lead led led|leave left left|lend lent lent|let let let|"
+    "lie lay lain|lose lost lost|make made made|mean meant meant|meet met met|"
+    "overcome overcame overcome|pay paid paid|put put put|quit quit quit|read read read|"
+    "ride rode ridden|ring rang rung|rise rose risen|run ran run|say said said|see saw seen|"
+    "seek sought sought|sell sold sold|send sent sent|set set set|shake shook shaken|"
+    "shed shed shed|shine shone shone|shoot shot shot|show showed shown|shrink shrank shrunk|"
+    "shut shut shut|sing sang sung|sink sank sunk|sit sat sat|sleep slept slept|"
+    "slide slid slid|speak spoke spoken|spend spent spent|spin spun spun|spit spat spat|"
+    "split split split|spread spread spread|spring sprang sprung|stand stood stood|"
+    "steal stole stolen|stick stuck stuck|sting stung stung|strike struck struck|"
+    "swear swore sworn|sweep swept swept|swell swelled swollen|swim swam swum|"
+    "swing swung swung|take took taken|teach taught taught|tear tore torn|tell told told|"
+    "think thought thought|throw threw thrown|thrust thrust thrust|tread trod trodden|"
+    "undergo underwent undergone|understand understood understood|"
+    "undertake undertook undertaken|upset upset upset|wake woke woken|wear wore worn|"
+    "weave wove woven|weep wept wept|win won won|wind wound wound|"
+    "withdraw withdrew withdrawn|write wrote written"
+).split("|")}  # fmt: skip
+"""Past and participle of verbs that do not take *-ed*."""
+_PASTS = {form: base for base, forms in _IRREGULAR.items() for form in forms if form != base}
+_MANY = {"man": "men", "woman": "women", "child": "children", "wife": "wives", "life": "lives",
+         "person": "people", "foot": "feet", "tooth": "teeth", "knife": "knives"}  # fmt: skip
 _DOUBLED = frozenset(
-    "refer prefer occur admit commit permit submit omit transfer control compel expel "
-    "regret equip "
-    "deter incur confer defer infer rebel propel patrol excel commit".split()
+    "refer prefer occur admit commit permit submit omit transfer control compel expel regret "
+    "equip deter incur confer defer infer rebel propel patrol excel begin".split()
 )
 _PLURAL_ODD = re.compile(r"(?:man|f|fe|foot|tooth|mouse|goose|s|is|us|um|on|child|person|o)$")
 MASS = frozenset(
@@ -54,23 +63,43 @@ def counted(text: str) -> bool:
     return len(words) <= 2 and not _PLURAL_ODD.search(words[-1]) and words[-1] not in MASS
 
 
+@lru_cache(maxsize=100_000)
+def inflected(base: str, tag: str) -> str | None:  # noqa: PLR0911
+    """Return a form of a word: s, many, ed, en, ing, er, est or the base; None when unsure."""
+    if not tag:
+        return base
+    if tag in ("ed", "en") and base in _IRREGULAR:
+        return _IRREGULAR[base][tag == "en"]
+    if tag == "many" and (base in _MANY or base.endswith(("f", "fe", "o", "s", "ics"))):
+        return _MANY.get(base)
+    soft = len(base) > 2 and base[-1] == "y" and base[-2] not in "aeiou"
+    if tag in ("s", "many"):
+        if soft:
+            return base[:-1] + "ies"
+        return base + ("es" if base.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
+    ending = "ed" if tag == "en" else tag
+    short = re.fullmatch(r"[^aeiou]*(?:qu)?[aeiou][^aeiouwxy]", base)
+    if base in _DOUBLED or short:
+        return base + base[-1] + ending
+    if tag == "ing":
+        return base[:-1] + "ing" if re.search(r"[^eoy]e$", base) else base + "ing"
+    if soft:
+        return base[:-1] + "i" + ending
+    if tag in ("er", "est") and len(base) > 6:
+        return None
+    return base + ending[1:] if base.endswith("e") else base + ending
+
+
+def present_of(word: str) -> str:
+    """Return what an irregular past form is a form of, else the word."""
+    return _PASTS.get(word, word)
+
+
 def past(word: str) -> str:
     """Return the past of a verb, *walked* or *went*."""
-    if word in IRREGULAR:
-        return IRREGULAR[word]
-    if word.endswith("e"):
-        return word + "d"
-    if re.search(r"[^aeiou]y$", word):
-        return word[:-1] + "ied"
-    if word in _DOUBLED or re.fullmatch(r"[^aeiou]*[aeiou][^aeiouwxy]", word):
-        return word + word[-1] + "ed"
-    return word + "ed"
+    return inflected(word, "ed") or word
 
 
 def third(word: str) -> str:
     """Return a verb as *he* has it, *walks* or *goes*."""
-    if word in ("have", "be"):
-        return {"have": "has", "be": "is"}[word]
-    if re.search(r"[^aeiou]y$", word):
-        return word[:-1] + "ies"
-    return word + ("es" if re.search(r"(?:s|x|z|ch|sh|o)$", word) else "s")
+    return {"have": "has", "be": "is"}.get(word) or inflected(word, "s") or word

@@ -84,6 +84,18 @@ class Judged:
             )
         return made
 
+    def said(self, names: Sequence[str]) -> list[tuple[str, str, str]]:
+        """Return sentences of right answers, each once: text, an empty passage, group."""
+        told: dict[str, tuple[str, str, str]] = {}
+        for name in names:
+            for found in self.found(name):
+                if found["label"] == "accept":
+                    for start, end in sentences(found["response"]):
+                        text = found["response"][start:end].strip()
+                        if 4 < len(text.split()) < 45 and text.endswith("."):
+                            told.setdefault(text, (text, "", group_of(found)))
+        return list(told.values())
+
     def answer(
         self,
         asked: str,

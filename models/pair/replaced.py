@@ -8,6 +8,7 @@ from random import Random
 
 from closecall.metrics.alignment.sentences import sentences as split
 from pair import replacing as forms
+from pair.inflected import inflected, present_of
 from pair.judged import WINDOW, Judged
 from pair.rows import Row
 from pair.sets import folded, group_of
@@ -156,7 +157,7 @@ class Replaced:
                             known = others(base, part)
                             self._choices[base, part + others.__name__] = known
                         choices = [w for w in known if not re.search(rf"\b{w[:5]}", text)]
-                        new = forms.inflected(rng.choice(choices), tag) if choices else None
+                        new = inflected(rng.choice(choices), tag) if choices else None
                         if new and new != match.group():
                             return forms.replaced(text, match, new)
             return None
@@ -175,13 +176,13 @@ class Replaced:
         for tag in tags:
             for base in dict.fromkeys((word, word[:-1], word[:-2], word[:-3], word[:-4],
                                        word[:-3] + "y", word[:-3] + "e",
-                                       forms.past(word))):  # fmt: skip
+                                       present_of(word))):  # fmt: skip
                 if base in forms.SKIPPED or not self._mostly(base, part, word):
                     continue
                 if part == "v" and not tag and before[0] not in forms.MODAL_WORDS:
                     continue
                 use = "en" if tag == "ed" and before[0] in forms.PERFECT else tag
-                if forms.inflected(base, use) == word:
+                if inflected(base, use) == word:
                     yield base, use
                     return
 
@@ -228,7 +229,7 @@ class Replaced:
             return None
         match = rng.choice(found)
         before = (text[: match.start()].split()[-1:] or [""])[0]
-        bare = forms.inflected(match.group(), "") in forms.BASES
+        bare = inflected(match.group(), "") in forms.BASES
         if (bare and before not in forms.MODAL_WORDS) or before.lower() in forms.DETERMINERS:
             return None
         return forms.replaced(text, match, self._turned[match.group()])

@@ -3,38 +3,11 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from random import Random
 
 from pair import edits
+from pair.inflected import inflected
 
-_IRREGULAR = {line.split()[0]: line.split()[1:] for line in (
-    "be was been|become became become|begin began begun|break broke broken|bring brought brought|"
-    "build built built|buy bought bought|catch caught caught|choose chose chosen|come came come|"
-    "cut cut cut|do did done|draw drew drawn|drink drank drunk|drive drove driven|eat ate eaten|"
-    "fall fell fallen|feel felt felt|fight fought fought|find found found|fly flew flown|"
-    "forget forgot forgotten|get got got|give gave given|go went gone|grow grew grown|"
-    "have had had|hear heard heard|hide hid hidden|hit hit hit|hold held held|hurt hurt hurt|"
-    "keep kept kept|know knew known|lay laid laid|lead led led|leave left left|lend lent lent|"
-    "let let let|lie lay lain|lose lost lost|make made made|mean meant meant|meet met met|"
-    "pay paid paid|put put put|read read read|ride rode ridden|rise rose risen|run ran run|"
-    "say said said|see saw seen|seek sought sought|sell sold sold|send sent sent|set set set|"
-    "shoot shot shot|shut shut shut|sing sang sung|sink sank sunk|sit sat sat|sleep slept slept|"
-    "speak spoke spoken|spend spent spent|split split split|spread spread spread|"
-    "stand stood stood|steal stole stolen|strike struck struck|swim swam swum|take took taken|"
-    "teach taught taught|tell told told|think thought thought|throw threw thrown|"
-    "understand understood understood|wake woke woken|wear wore worn|win won won|"
-    "withdraw withdrew withdrawn|write wrote written|overcome overcame overcome|"
-    "bear bore borne|beat beat beaten|bind bound bound|bite bit bitten|blow blew blown|"
-    "burst burst burst|cast cast cast|cost cost cost|deal dealt dealt|dig dug dug|"
-    "feed fed fed|freeze froze frozen|hang hung hung|ring rang rung|shake shook shaken|"
-    "shine shone shone|spin spun spun|stick stuck stuck|swear swore sworn|tear tore torn|"
-    "bend bent bent|breed bred bred|flee fled fled|forbid forbade forbidden|shed shed shed"
-).split("|")}  # fmt: skip
-_PASTS = {form: base for base, forms in _IRREGULAR.items() for form in forms if form != base}
-_MANY = {"man": "men", "woman": "women", "child": "children", "wife": "wives", "life": "lives",
-         "person": "people", "foot": "feet", "tooth": "teeth", "knife": "knives"}  # fmt: skip
-_DOUBLED = ("admit", "commit", "control", "occur", "permit", "prefer", "refer", "begin", "submit")
 _DIRECTIONS = (
     "increase decrease|accept reject|buy sell|rise fall|win lose|begin stop|start stop|open close|"
     "improve worsen|agree disagree|approve reject|include exclude|allow forbid|gain lose|"
@@ -159,33 +132,6 @@ SKIPPED = set(
 )
 
 
-@lru_cache(maxsize=100_000)
-def inflected(base: str, tag: str) -> str | None:  # noqa: PLR0911
-    """Return a form of a word: s, many, ed, en, ing, er, est or the base; None when unsure."""
-    if not tag:
-        return base
-    if tag in ("ed", "en") and base in _IRREGULAR:
-        return _IRREGULAR[base][tag == "en"]
-    if tag == "many" and (base in _MANY or base.endswith(("f", "fe", "o", "s", "ics"))):
-        return _MANY.get(base)
-    soft = len(base) > 2 and base[-1] == "y" and base[-2] not in "aeiou"
-    if tag in ("s", "many"):
-        if soft:
-            return base[:-1] + "ies"
-        return base + ("es" if base.endswith(("s", "x", "z", "ch", "sh", "o")) else "s")
-    ending = "ed" if tag == "en" else tag
-    short = re.fullmatch(r"[^aeiou]*(?:qu)?[aeiou][^aeiouwxy]", base)
-    if base in _DOUBLED or short:
-        return base + base[-1] + ending
-    if tag == "ing":
-        return base[:-1] + "ing" if re.search(r"[^eoy]e$", base) else base + "ing"
-    if soft:
-        return base[:-1] + "i" + ending
-    if tag in ("er", "est") and len(base) > 6:
-        return None
-    return base + ending[1:] if base.endswith("e") else base + ending
-
-
 def directions() -> dict[str, str]:
     """Return forms of verbs, each with the same form of what goes the other way."""
     found: dict[str, str] = {}
@@ -197,11 +143,6 @@ def directions() -> dict[str, str]:
                 found.setdefault(a, b)
                 found.setdefault(b, a)
     return found
-
-
-def past(word: str) -> str:
-    """Return what an irregular past form is a form of, else the word."""
-    return _PASTS.get(word, word)
 
 
 def names(text: str) -> list[re.Match[str]]:

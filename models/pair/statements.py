@@ -9,124 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
+from pair.everyday import (
+    ACTS,
+    COMPARED,
+    DONE,
+    FULLER,
+    KINDS,
+    NUMBERS,
+    OWNED,
+    PEOPLE,
+    SOMEONE,
+    THING,
+    VERBS,
+)
 from pair.rows import Row
-
-PEOPLE = (
-    "Anna Ben Clara David Elena Farid Grace Hugo Ines Jonas Karen Liam Maria Noah Olga Peter Rosa "
-    "Samuel Tara Victor Wendy Yusuf Zoe Mei Omar Priya Ivan Lucia Kofi Hana"
-).split()
-SOMEONE = (
-    "The teacher|My neighbour|The nurse|Our manager|The driver|His sister|The old man|The mayor|"
-    "A friend of mine|The young woman|The company|The committee|The police|Her brother|The chef|"
-    "The lawyer|The pilot|The coach|The tenant|The customer|The scientist|The author|The farmer"
-).split("|")
-THING = (
-    "The room|The soup|This book|The road|Her house|The water|The film|His car|The bridge|"
-    "The weather|Your idea|The box|My phone|The exam|The garden|The museum|The meeting|The river|"
-    "That dress|The bread|The plan|The new office|The engine|The ticket|The answer|The city"
-).split("|")
-KINDS = {
-    "animal": ("dog", "cat", "horse", "cow", "rabbit", "fox", "bear", "lion", "goat", "monkey"),
-    "bird": ("sparrow", "eagle", "owl", "crow", "pigeon", "parrot", "swan"),
-    "fruit": ("apple", "orange", "pear", "banana", "mango", "plum", "peach"),
-    "vegetable": ("carrot", "potato", "onion", "cabbage", "tomato"),
-    "vehicle": ("car", "truck", "bus", "van", "bicycle", "motorcycle", "tractor"),
-    "tool": ("hammer", "saw", "drill", "screwdriver", "wrench"),
-    "flower": ("rose", "tulip", "lily", "daisy", "orchid"),
-    "tree": ("oak", "pine", "maple", "birch", "willow"),
-    "building": ("house", "church", "hotel", "school", "hospital", "library", "barn"),
-    "instrument": ("piano", "violin", "guitar", "flute", "trumpet", "drum"),
-    "drink": ("coffee", "tea", "juice", "milk", "beer", "lemonade"),
-    "scientist": ("chemist", "biologist", "physicist", "geologist"),
-    "athlete": ("swimmer", "runner", "boxer", "gymnast", "cyclist"),
-    "artist": ("painter", "sculptor", "musician", "dancer"),
-    "insect": ("ant", "bee", "butterfly", "beetle", "wasp"),
-    "fish": ("salmon", "trout", "shark", "tuna"),
-    "weapon": ("sword", "gun", "spear", "bow"),
-    "child": ("boy", "girl", "toddler"),
-}
-OWNED = "animal bird fruit vegetable vehicle tool flower tree instrument".split()
-DONE = (  # present, past, participle, base form's ending for he
-    ("chase", "chased", "chased"), ("see", "saw", "seen"), ("help", "helped", "helped"),
-    ("follow", "followed", "followed"), ("push", "pushed", "pushed"), ("call", "called", "called"),
-    ("hit", "hit", "hit"), ("kiss", "kissed", "kissed"), ("invite", "invited", "invited"),
-    ("thank", "thanked", "thanked"), ("beat", "beat", "beaten"), ("catch", "caught", "caught"),
-    ("teach", "taught", "taught"), ("praise", "praised", "praised"), ("sue", "sued", "sued"),
-    ("hire", "hired", "hired"), ("wake", "woke", "woken"), ("visit", "visited", "visited"),
-)  # fmt: skip
-ACTS = (  # of one alone: past, base
-    ("left early", "leave early"), ("sang a song", "sing a song"), ("slept", "sleep"),
-    ("passed the exam", "pass the exam"), ("bought a house", "buy a house"), ("swam", "swim"),
-    ("ate breakfast", "eat breakfast"), ("came home late", "come home late"),
-    ("paid the bill", "pay the bill"), ("opened the window", "open the window"),
-    ("read the letter", "read the letter"), ("went to Paris", "go to Paris"),
-    ("answered the question", "answer the question"), ("ran away", "run away"),
-    ("won a prize", "win a prize"), ("wrote a report", "write a report"),
-    ("cooked dinner", "cook dinner"), ("missed the train", "miss the train"),
-    ("called a doctor", "call a doctor"), ("smiled", "smile"), ("lost the keys", "lose the keys"),
-    ("bought a red car", "buy a red car"), ("ate two large apples", "eat two large apples"),
-    ("walked slowly through the park", "walk slowly through the park"),
-)  # fmt: skip
-FULLER = (  # the first says more than the second
-    ("bought a red car", "bought a car"), ("sang an old song", "sang a song"),
-    ("ran quickly", "ran"), ("slept on the sofa", "slept"), ("ate a green apple", "ate an apple"),
-    ("came home late", "came home"), ("bought a house in Rome", "bought a house"),
-    ("wrote a long report", "wrote a report"), ("walked slowly", "walked"),
-    ("won a prize last year", "won a prize"), ("smiled at the baby", "smiled"),
-    ("read the letter twice", "read the letter"), ("cooked dinner for six", "cooked dinner"),
-    ("swam across the lake", "swam"), ("painted the door blue", "painted the door"),
-    ("went to Paris by train", "went to Paris"), ("danced in the rain", "danced"),
-    ("speaks French fluently", "speaks French"), ("owns a small boat", "owns a boat"),
-    ("works in a large hospital", "works in a hospital"), ("has a twin sister", "has a sister"),
-)  # fmt: skip
-VERBS = (  # one denies the other: past and base of both
-    ("remembered the meeting", "remember the meeting", "forgot the meeting", "forget the meeting"),
-    ("accepted the offer", "accept the offer", "rejected the offer", "reject the offer"),
-    ("won the match", "win the match", "lost the match", "lose the match"),
-    ("passed the test", "pass the test", "failed the test", "fail the test"),
-    ("arrived on time", "arrive on time", "arrived late", "arrive late"),
-    ("told the truth", "tell the truth", "lied", "lie"),
-    ("agreed with the plan", "agree with the plan", "opposed the plan", "oppose the plan"),
-    ("stayed at home", "stay at home", "went out", "go out"),
-    ("kept the promise", "keep the promise", "broke the promise", "break the promise"),
-    ("survived the accident", "survive the accident", "died in the accident",
-     "die in the accident"),
-    ("finished the work", "finish the work", "left the work undone", "leave the work undone"),
-    ("liked the film", "like the film", "disliked the film", "dislike the film"),
-    ("allowed the visit", "allow the visit", "forbade the visit", "forbid the visit"),
-    ("was awake", "be awake", "was asleep", "be asleep"),
-    ("locked the door", "lock the door", "left the door unlocked", "leave the door unlocked"),
-)  # fmt: skip
-NEAR = ("I think that {}", "It is true that {}", "They say that {}", "As far as I know, {}",
-        "{}, as everyone knows", "In the end {}", "Yesterday {}", "{} today", "Well, {}")  # fmt: skip
-COMPARED = (
-    ("taller", "shorter", "tall"), ("older", "younger", "old"), ("faster", "slower", "fast"),
-    ("heavier", "lighter", "heavy"), ("richer", "poorer", "rich"), ("larger", "smaller", "large"),
-    ("stronger", "weaker", "strong"), ("louder", "quieter", "loud"), ("earlier", "later", "early"),
-)  # fmt: skip
-NUMBERS = (
-    "two three four five six seven eight nine ten eleven twelve fifteen twenty thirty fifty"
-).split()
+from pair.wording import lowered, many, row
 
 Maker = Callable[[Random], Row]
-
-
-def row(rng: Random, first: str, response: str, *, accept: bool, kind: str) -> Row:
-    """Return a row, both texts now and then in the same frame, with or without a full stop."""
-    if rng.random() < 0.15:
-        frame = rng.choice(NEAR)
-        first, response = (frame.format(_low(text)) for text in (first, response))
-        first, response = first[0].upper() + first[1:], response[0].upper() + response[1:]
-    if rng.random() < 0.8:
-        first, response = first + ".", response + "."
-    if rng.random() < 0.1:
-        first, response = first.lower(), response.lower()
-    return Row(first, response, accept, f"made {kind}", f"made {kind} {first}")
-
-
-def _low(text: str) -> str:
-    word = text.split(" ", 1)[0]
-    return text if word in PEOPLE or word == "I" else text[0].lower() + text[1:]
 
 
 def two(rng: Random) -> tuple[str, str]:
@@ -142,17 +41,17 @@ def roles(rng: Random) -> Row:
     """Who did it and to whom: swapped is another story, the passive the same."""
     doer, done_to = two(rng)
     _, past, participle = rng.choice(DONE)
-    active = f"{doer} {past} {_low(done_to)}"
-    swapped = f"{done_to} {past} {_low(doer)}"
-    passive = f"{done_to} was {participle} by {_low(doer)}"
-    wrong = f"{doer} was {participle} by {_low(done_to)}"
+    active = f"{doer} {past} {lowered(done_to)}"
+    swapped = f"{done_to} {past} {lowered(doer)}"
+    passive = f"{done_to} was {participle} by {lowered(doer)}"
+    wrong = f"{doer} was {participle} by {lowered(done_to)}"
     first, response, accept = rng.choice(
         [
             (active, swapped, False), (active, passive, True), (active, wrong, False),
             (passive, active, True), (passive, swapped, False), (passive, wrong, False),
-            (active, f"It was {_low(doer)} who {past} {_low(done_to)}", True),
-            (active, f"It was {_low(done_to)} who {past} {_low(doer)}", False),
-            (active, f"{doer} never {past} {_low(done_to)}", False),
+            (active, f"It was {lowered(doer)} who {past} {lowered(done_to)}", True),
+            (active, f"It was {lowered(done_to)} who {past} {lowered(doer)}", False),
+            (active, f"{doer} never {past} {lowered(done_to)}", False),
         ]
     )  # fmt: skip
     return row(rng, first, response, accept=accept, kind="roles")
@@ -162,11 +61,11 @@ def denied(rng: Random) -> Row:
     """Something done or not done, in several ways to say so."""
     who = rng.choice(PEOPLE + SOMEONE)
     past, base = rng.choice(ACTS)
-    yes = [f"{who} {past}", f"{who} did {base}", f"It is not the case that {_low(who)} did not {base}",
+    yes = [f"{who} {past}", f"{who} did {base}", f"It is not the case that {lowered(who)} did not {base}",
            f"{who} did not fail to {base}", f"{who} managed to {base}"]  # fmt: skip
     no = [f"{who} did not {base}", f"{who} didn't {base}", f"{who} never {past}",
-          f"It is not true that {_low(who)} {past}", f"{who} failed to {base}",
-          f"Nobody saw {_low(who)} {base}, because {_low(who)} did not {base}"]  # fmt: skip
+          f"It is not true that {lowered(who)} {past}", f"{who} failed to {base}",
+          f"Nobody saw {lowered(who)} {base}, because {lowered(who)} did not {base}"]  # fmt: skip
     same = rng.random() < 0.5
     one, other = (yes, no) if rng.random() < 0.5 else (no, yes)
     first = rng.choice(one[:2])
@@ -226,17 +125,6 @@ def amounts(rng: Random) -> Row:
         ]
     )
     return row(rng, first, response, accept=accept, kind="amounts")
-
-
-def many(noun: str) -> str:
-    """Return the plural of one of our nouns."""
-    if noun == "child":
-        return "children"
-    if noun in ("salmon", "trout", "tuna", "fish"):
-        return noun
-    if noun[-1] == "y" and noun[-2] not in "aeiou":
-        return noun[:-1] + "ies"
-    return noun + ("es" if noun.endswith(("s", "x", "ch", "sh", "o")) and noun != "piano" else "s")
 
 
 def monotone(rng: Random) -> Row:
@@ -346,13 +234,13 @@ def compared(rng: Random) -> Row:
     more, less, plain = rng.choice(COMPARED)
     if rng.random() < 0.5 and plain != "early":
         more, less = less, more
-    first = f"{one} is {more} than {_low(other)}"
+    first = f"{one} is {more} than {lowered(other)}"
     response, accept = rng.choice(
         [
-            (f"{other} is {less} than {_low(one)}", True), (f"{other} is {more} than {_low(one)}", False),
-            (f"{one} is {less} than {_low(other)}", False), (f"{one} is not {more} than {_low(other)}", False),
-            (f"{other} is not {more} than {_low(one)}", True), (f"{one} is as {plain} as {_low(other)}", False),
-            (f"Of the two, {_low(one)} is {more}", True), (f"Of the two, {_low(other)} is {more}", False),
+            (f"{other} is {less} than {lowered(one)}", True), (f"{other} is {more} than {lowered(one)}", False),
+            (f"{one} is {less} than {lowered(other)}", False), (f"{one} is not {more} than {lowered(other)}", False),
+            (f"{other} is not {more} than {lowered(one)}", True), (f"{one} is as {plain} as {lowered(other)}", False),
+            (f"Of the two, {lowered(one)} is {more}", True), (f"Of the two, {lowered(other)} is {more}", False),
         ]
     )  # fmt: skip
     return row(rng, first, response, accept=accept, kind="compared")

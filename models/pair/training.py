@@ -3,7 +3,8 @@
 Batches are of like lengths, in an order that the seed and the epoch decide, so a run that was
 stopped goes on at its last checkpoint with the very batches it would have had. Each core is a
 process with its share of every batch: much of a small model's work does not spread over threads.
-The learning rate rises over the first 6 % of the steps and falls in a straight line to nothing.
+The learning rate rises over the first tenth of the steps and falls in a straight line to nothing;
+then once more over what passes are left (a warm restart: Loshchilov and Hutter 2017).
 """
 
 from __future__ import annotations
@@ -27,14 +28,16 @@ class Plan(NamedTuple):
     """What a training run is decided by, apart from its rows and its start."""
 
     seed: int
-    epochs: int = 3
+    epochs: int = 2
+    again: int = 1
+    """Passes after these, in which the rate rises and falls once more."""
     tokens: int = 2048
     """Of a batch, padding counted; fewer make the optimiser the larger part of the work."""
     rows: int = 96
-    rate: float = 1.2e-4
+    rate: float = 1e-4
     smoothing: float = 0.03
     decay: float = 0.01
-    warm: float = 0.06
+    warm: float = 0.1
     bucket: int = 3200
     """Rows that are sorted by length together."""
 
@@ -104,6 +107,15 @@ def logits(model: Any, data: Coded, size: int = 64) -> np.ndarray:
     return found
 
 
+def rate_at(plan: Plan, step: int, turn: int, steps: int) -> float:
+    """Return the learning rate of a step of so many, counted from 1.
+
+    ``turn`` is the last step of the first passes; it and the last of all have the rate 0.
+    """
+    share = step / turn if step <= turn else (step - turn) / (steps - turn)
+    return plan.rate * min(share / plan.warm, (1 - share) / (1 - plan.warm))
+
+
 class Trainer:
     """A run of training that keeps a checkpoint it can go on from."""
 
@@ -126,7 +138,8 @@ class Trainer:
         self._trained = [*decayed, *plain]
         self._ranks = distributed.get_world_size() if distributed.is_initialized() else 1
         self._rank = distributed.get_rank() if self._ranks > 1 else 0
-        self.steps = sum(len(batches(data, plan, epoch)) for epoch in range(plan.epochs))
+        steps = [len(batches(data, plan, epoch)) for epoch in range(plan.epochs + plan.again)]
+        self._turn, self.steps = sum(steps[: plan.epochs]), sum(steps)
         self.done = 0
 
     def resume(self) -> None:
@@ -163,7 +176,7 @@ class Trainer:
         """Train to the end; yield step, mean loss and seconds since the last time."""
         self.model.train()
         at, total, began = 0, 0.0, time.perf_counter()
-        for epoch in range(self._plan.epochs):
+        for epoch in range(self._plan.epochs + self._plan.again):
             for rows in batches(self._data, self._plan, epoch):
                 at += 1
                 if at <= self.done:
@@ -177,10 +190,8 @@ class Trainer:
 
     def _step(self, rows: Sequence[int]) -> float:
         plan = self._plan
-        share = (self.done + 1) / self.steps
-        rate = plan.rate * min(share / plan.warm, (1 - share) / (1 - plan.warm))
         for group in self._optimizer.param_groups:
-            group["lr"] = max(rate, 0.0)
+            group["lr"] = rate_at(plan, self.done + 1, self._turn, self.steps)
         mine = rows[self._rank :: self._ranks]
         self._optimizer.zero_grad(set_to_none=True)
         loss = torch.zeros(())

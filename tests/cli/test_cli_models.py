@@ -32,7 +32,11 @@ def test_info_of_the_pair_model_shows_what_its_values_depend_on(cli):
     found = cli("models", "info", "pair-minilm", "--json").json
     assert found["card"]["name"] == "pair-minilm"
     assert found["identity"]["graph"] == found["card"]["files"][0]["sha256"]
-    assert found["identity"]["digest"] in cli("models", "info", "pair-minilm").out
+    said = cli("models", "info", "pair-minilm").out
+    assert found["identity"]["digest"] in said
+    # Sentences have a line each, and what was counted is shown as a whole number.
+    assert {f"    {limit}" for limit in found["card"]["limits"]} < set(said.splitlines())
+    assert f"    pairs kept apart: {int(found['card']['figures']['pairs kept apart'])}\n" in said
 
 
 def test_the_pair_model_is_verified_and_embeds_nothing(cli):

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 import tiny_pair  # noqa: F401 - lets ``pair`` be found
-from pair import replacing
+from pair.inflected import inflected
 from pair.judged import Judged
 from pair.replaced import Replaced, summary_sentences
 from pair.rows import digest
@@ -95,7 +95,7 @@ def test_a_kind_changes_what_it_says_and_is_labelled_so(kind, accept, wanted):
     ],
 )  # fmt: skip
 def test_an_ending_is_kept_or_the_word_left_alone(base, tag, form):
-    assert replacing.inflected(base, tag) == form
+    assert inflected(base, tag) == form
 
 
 def test_summaries_that_were_edited_wrong_are_no_sentences():

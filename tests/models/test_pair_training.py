@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from pair.calibrating import calibrated, figures
 from pair.rows import Row
-from pair.training import Coded, Plan, Trainer, batches, logits
+from pair.training import Coded, Plan, Trainer, batches, logits, rate_at
 from transformers import AutoModelForSequenceClassification
 
 RNG = np.random.default_rng(5)
@@ -73,6 +73,17 @@ def test_word_embeddings_stay_and_the_rest_learns(trained, tmp_path):
     words = "bert.embeddings.word_embeddings.weight"
     assert torch.equal(before[words], after[words])
     assert not torch.equal(before["classifier.weight"], after["classifier.weight"])
+
+
+def test_the_rate_rises_and_falls_to_nothing_and_does_so_once_more():
+    rates = [rate_at(PLAN, step, turn=40, steps=60) for step in range(1, 61)]
+    assert rates.index(max(rates)) == 3  # a tenth of the first 40
+    assert max(rates) == pytest.approx(PLAN.rate)
+    assert rates[41] == pytest.approx(PLAN.rate)  # a tenth of the last 20
+    assert rates[39] == rates[59] == 0
+    assert min(rates) >= 0
+    once = [rate_at(PLAN._replace(again=0), step, turn=40, steps=40) for step in range(1, 41)]
+    assert once == rates[:40]
 
 
 def test_a_checkpoint_of_another_run_is_refused(trained, tmp_path):

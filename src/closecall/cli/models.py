@@ -208,6 +208,8 @@ def _lines(value: dict[str, Any], indent: str = "") -> list[str]:
         elif isinstance(item, list | tuple) and item and isinstance(item[0], dict):
             lines.append(f"{indent}{key}:")
             lines += [f"{indent}  {'  '.join(str(v) for v in entry.values())}" for entry in item]
+        elif isinstance(item, list | tuple) and any(str(entry).endswith(".") for entry in item):
+            lines += [f"{indent}{key}:", *(f"{indent}  {entry}" for entry in item)]  # sentences
         else:
             shown = ", ".join(map(str, item)) if isinstance(item, list | tuple) else item
             lines.append(f"{indent}{key}: {'-' if shown in ('', {}, None) else shown}")

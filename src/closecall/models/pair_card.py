@@ -91,7 +91,7 @@ class PairFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     languages: tuple[str, ...] = ()
     trained: str = ""
     limits: tuple[str, ...] = ()
-    figures: dict[str, float] = {}
+    figures: dict[str, int | float] = {}
     data: tuple[Learnt, ...] = ()
 
 
