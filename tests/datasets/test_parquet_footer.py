@@ -1,5 +1,6 @@
 """The footer of a Parquet file, read by ourselves: as pyarrow reads it, and damaged ones refused."""
 
+import base64
 import io
 import subprocess
 import sys
@@ -9,7 +10,9 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
+from closecall.datasets import open_dataset  # noqa: E402
 from closecall.datasets._parquet_footer import footer  # noqa: E402
+from closecall.errors import DatasetError  # noqa: E402
 
 TABLE = {
     "input": ["one", "two", None] * 40,
@@ -93,3 +96,15 @@ def test_damaged_footers_never_end_the_process(tmp_path):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert int(done.stdout) > 100
+
+
+def test_integers_wider_than_any_are_refused_by_name(tmp_path):
+    path = tmp_path / "wide.parquet"
+    pq.write_table(pa.table({"response": ["x"], "shelf": pa.array([1], pa.int64())}), path)
+    kept = pq.ParquetFile(path).metadata.metadata[
+        b"ARROW:schema"
+    ]  # Arrow's own, within the footer
+    wide = base64.b64encode(base64.b64decode(kept).replace(b"\x40\0\0\0", b"\x80\0\0\0"))
+    path.write_bytes(path.read_bytes().replace(kept, wide))
+    with pytest.raises(DatasetError, match=r"wide\.parquet: cannot be read as Parquet: Integers"):
+        open_dataset(path)

@@ -233,6 +233,26 @@ def test_a_result_that_lost_a_member_is_named_when_the_run_goes_on(tmp_path, mem
             again()
 
 
+@pytest.mark.parametrize(
+    ("member", "value", "said"),
+    [
+        ("suite", {"version": "1"}, r"suite\.ref must match"),
+        ("execution", True, "execution must be an object"),
+        ("contentCapture", "1e999", "contentCapture must be one of on, off"),
+    ],
+)
+def test_a_header_that_cannot_be_closed_is_refused_before_anything_is_measured(
+    tmp_path, member, value, said
+):
+    folder = begin(rows(), tmp_path / "run", embedder=HashEmbedder())
+    path = folder / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | {member: value}), encoding="utf-8")
+    before = (folder / "results.ndjson").read_bytes()
+    with pytest.raises(RunFolderError, match=rf"run\.json: {said}"):
+        evaluate(rows(), embedder=HashEmbedder(), aef=folder, resume=True)
+    assert (folder / "results.ndjson").read_bytes() == before
+
+
 def test_an_embedder_that_cannot_be_used_leaves_the_run_as_it_was(tmp_path):
     class Unloadable(HashEmbedder):
         def load(self):

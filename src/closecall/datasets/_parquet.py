@@ -175,6 +175,10 @@ def _schema(path: Path) -> Any:
         return opened.reader.schema_arrow
 
 
+_FROM_ARROW = (OSError, ValueError, KeyError, OverflowError, NotImplementedError)
+"""What pyarrow's own errors are."""
+
+
 class _Opened(NamedTuple):
     file: BinaryIO
     reader: Any
@@ -203,10 +207,7 @@ class _reading:  # noqa: N801 - reads as a function where it is used
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._file is not None:
             self._file.close()
-        # pyarrow's own errors are ValueErrors, KeyErrors and OSErrors.
-        if isinstance(error, OSError | ValueError | KeyError | OverflowError) and not isinstance(
-            error, DatasetError
-        ):
+        if isinstance(error, _FROM_ARROW) and not isinstance(error, DatasetError):
             reason = str(error).partition("\n")[0][:200] or type(error).__name__
             raise DatasetError(f"{self._path}: cannot be read as Parquet: {reason}") from error
 

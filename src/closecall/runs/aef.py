@@ -187,6 +187,9 @@ def run_document(
         facts["endedAt"] = later(ended_at, facts["startedAt"])
     required = ("runId", "producer", "subject", "startedAt", "execution")
     run = ordered(facts, _RUN_MEMBERS, "run.json", required)
+    for name in ("producer", "subject", "suite", "execution"):
+        if not isinstance(run.get(name, {}), Mapping):
+            raise UsageError(f"{name} must be an object, got {run[name]!r:.60}")
     require_match(ID, run["runId"], "runId")
     time_key(run["startedAt"])
     require_match(EXACT_VERSION, run["producer"].get("version"), "producer.version")

@@ -166,6 +166,10 @@ class RunFolder:
             raise RunFolderError(
                 f"{root / files.RUN}: was not written by closecall, which alone knows how to go on"
             )
+        try:
+            run_document(header, "running")  # what cannot be closed is not gone on with
+        except UsageError as error:
+            raise RunFolderError(f"{root / files.RUN}: {error}") from error
         folder = cls(root, header, metrics, paths, results, runs=runs_of(header))
         kept = survey(root, folder.run_id, folder._order)
         with files.translated(f"{root}: cannot be written"):

@@ -32,3 +32,22 @@ def test_a_key_that_is_none_is_refused_and_not_shown(value):
         read_settings(OPENAI, "m", {OPENAI.key: value})
     assert OPENAI.key in str(caught.value)
     assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize("provider", [one for one in PROVIDERS if one.tag != "ollama"])
+def test_a_key_within_an_address_is_refused_and_not_shown(provider):
+    given = {provider.key: "k", provider.endpoint: f"https://models.example.com/{KEY}/v1"}
+    with pytest.raises(
+        ConfigurationError, match=f"{provider.endpoint} holds what looks like a key"
+    ) as caught:
+        read_settings(provider, "m", given)
+    assert provider.key in str(caught.value)
+    assert KEY not in str(caught.value)
+
+
+def test_a_word_of_an_address_is_no_key():
+    given = {
+        OPENAI.key: KEY,
+        OPENAI.endpoint: "https://sk-models.example.com/sk-proxy/task-0123456789abcdef01",
+    }
+    assert read_settings(OPENAI, "m", given).endpoint == given[OPENAI.endpoint]

@@ -34,6 +34,8 @@ _MOST = 1_000_000
 # Of another host behind a provider's variables no more is known than of any.
 _UNKNOWN_HOST: dict[str, Any] = {"max_texts": 32, "max_tokens": 32_000, "refuses_long": False}
 _OLLAMA_PORT = 11434
+_KEY_IN_PATH = re.compile(r"\b(?:sk|pk|rk)-[\w.~-]{16,}")
+"""A key that went into the address, as where the line between two variables was lost."""
 _VERSION = re.compile(r"[A-Za-z0-9._-]{1,40}")
 
 
@@ -234,6 +236,11 @@ def _checked_url(provider: Provider, text: str, use: Use) -> SplitResult:
         raise ConfigurationError(
             f"{name} must hold the address only, without what follows '?' or '#'; for example "
             f"{_example(provider)}"
+        )
+    if _KEY_IN_PATH.search(url.path):
+        raise ConfigurationError(
+            f"{name} holds what looks like a key, and an address is shown and kept in runs. Put "
+            f"the key into {provider.key} and only the address here, as in {_example(provider)}"
         )
     path = url.path.rstrip("/").removesuffix("/openai" if provider.azure else "")
     if path.endswith(("/embeddings", "/chat/completions")) or (
