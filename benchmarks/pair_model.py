@@ -336,6 +336,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
     options = parser.parse_args()
+    if not options.data.is_dir():
+        parser.error(f"--data {options.data}: the folder of labelled sets is not there")
     unknown = [name for name in options.names if name not in SETS]
     if unknown:
         sys.exit(f"there is no set {unknown[0]}; they are {', '.join(SETS)}")

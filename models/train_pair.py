@@ -54,6 +54,9 @@ def main() -> int:
     parser.add_argument("--wordnet", type=Path, help="the archive of WordNet")
     parser.add_argument("--rows", type=Path, help="keep the rows here, or take them from here")
     options = parser.parse_args()
+    kept = options.rows is not None and options.rows.exists()
+    if not kept and not options.data.is_dir():
+        parser.error(f"--data {options.data}: the folder of labelled sets is not there")
     options.output.mkdir(parents=True, exist_ok=True)
     train, dev = rows_of(options)
     from torch import multiprocessing

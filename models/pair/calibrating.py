@@ -1,4 +1,4 @@
-"""From logits to shares that can be taken at their word, on rows the training never saw."""
+"""From logits to shares on 0 to 1, by rows the training never saw."""
 
 from __future__ import annotations
 

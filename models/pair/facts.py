@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -68,8 +68,8 @@ def facts(account: Mapping[str, Any]) -> PairFacts:
         limits=LIMITS,
         figures={
             "pairs kept apart": kept["n"],
-            "of these told right at one half": kept["right"],
-            "AUC on them": kept["auc"],
+            "pairs kept apart that are told right at one half": kept["right"],
+            "AUC on the pairs kept apart": kept["auc"],
         },
         data=tuple(learnt),
     )
@@ -77,7 +77,20 @@ def facts(account: Mapping[str, Any]) -> PairFacts:
 
 def main() -> int:
     """Print the facts of an account as JSON."""
-    account = json.loads(Path(sys.argv[1]).read_text("utf-8"))
+    parser = argparse.ArgumentParser(
+        prog="python -m pair.facts", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument(
+        "account",
+        type=Path,
+        metavar="ACCOUNT",
+        help="the JSON that train_pair.py wrote of its training, account.json in its --output",
+    )
+    options = parser.parse_args()
+    try:
+        account = json.loads(options.account.read_text("utf-8"))
+    except OSError as error:
+        parser.error(f"{options.account} cannot be read: {error.strerror}")
     print(msgspec.json.format(msgspec.json.encode(facts(account)), indent=1).decode())
     return 0
 

@@ -88,7 +88,30 @@ def test_a_rung_that_keeps_not_its_share_exits_with_7_and_nothing_is_written(cal
     assert said.code == 7
     assert "Nothing was written" in text(said.out)
     assert "No cutoff: " in said.out
-    assert not list(Path().glob("rungs/*"))
+    assert not Path("rungs").exists()
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_an_empty_folder_is_left_only_where_it_was_there(calibrate, there):
+    if there:
+        Path("out/rungs").mkdir(parents=True)
+    strict = ("--cascade", "--max-far", "0.01", "--max-frr", "0.01", "-o", "out/rungs")
+    assert calibrate(*strict, cases=rows(40)).code == 7
+    assert (Path("out").exists(), Path("out/rungs").exists()) == (there, there)
+
+
+def test_an_error_on_the_way_leaves_no_folder(calibrate, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("closecall.runs.rungs.calibrate", interrupted)
+    assert calibrate(*ASKED, "-o", "rungs").code == 130
+    assert not Path("rungs").exists()
+
+
+def test_the_help_names_the_rungs_of_cases_with_a_context_alone_too(cli):
+    said = text(cli("calibrate", "--help").out)
+    assert "where no labelled case has a reference context_alignment,context_support]" in said
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,42 @@ def test_an_unknown_embedder_exits_with_3_and_lists_those_there_are(cli):
     assert "minilm" in said.err
 
 
+PLAIN = ["token_recall", "answer_support"]
+
+
+@pytest.mark.parametrize("metric", PLAIN)
+def test_a_metric_that_embeds_nothing_names_no_embedder_and_opens_none(cli, monkeypatch, metric):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setattr("closecall.embedders.registry.load_embedder", None)
+    args = ("score", SAME, SAME, "-m", metric, "--cutoff", "0.2")
+    said = cli(*args)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.endswith(f"; {metric}, nothing embedded\n")
+    named = cli(*args, "--embedder", "openai:text-embedding-3-small")
+    assert (named.code, named.out) == (0, said.out)
+    assert "embeds a text, so openai:text-embedding-3-small is not used" in named.err
+
+
+@pytest.mark.parametrize("metric", PLAIN)
+def test_its_json_says_of_the_embedder_what_a_run_says(cli, write, metric):
+    found = cli("score", SAME, SAME, "-m", metric, "--json").json
+    cases = write({"id": "a", "response": SAME, "reference": SAME})
+    whole = cli("eval", cases, "-m", metric, "--no-aef", "--format", "json").json
+    assert found["EmbeddingModel"] is found["EmbeddingProvider"] is None
+    keys = ("EmbeddingModel", "EmbeddingProvider", "InstrumentDigest")
+    assert [found[key] for key in keys] == [whole["metadata"][key] for key in keys]
+
+
+def test_what_counts_against_an_answer_has_a_line_of_its_own(cli):
+    answer = "The sky is blue. The grass is not green.\x1b[31m"
+    said = cli("score", f"{SAME} The grass is green.", answer, "-m", "answer_support",
+               "--cutoff", "0.99")  # fmt: skip
+    assert said.code == 1
+    _, *told = said.out.splitlines()
+    assert any(re.fullmatch(r"  against: “.+” \(without it: \d\.\d\d\)", line) for line in told)
+    assert "\x1b" not in said.out
+
+
 def stdin_of(monkeypatch, data, encoding="utf-8"):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding=encoding))
 

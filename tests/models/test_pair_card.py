@@ -35,6 +35,12 @@ def test_what_is_written_is_read_again(tmp_path):
     assert text.endswith("\n")
 
 
+def test_figures_keep_the_order_in_which_they_are_read():
+    figures = {"pairs": 9, "of these right": 8, "AUC on them": 0.9}
+    text = format_pair_card(msgspec.structs.replace(BUNDLED.card, figures=figures))
+    assert text.index('"pairs"') < text.index('"of these right"') < text.index('"AUC on them"')
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

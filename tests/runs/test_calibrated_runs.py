@@ -87,6 +87,14 @@ def test_a_value_is_compared_as_it_was_rounded(calibrations):
             assert applied.decide(value) is decide(cutoff.rule, value)
 
 
+def test_two_cutoffs_that_are_one_have_one_range_of_close_calls(calibrations):
+    made = calibrations["two"]
+    one = replace(made.close_calls[0], low=0.0, high=1000.0)
+    run = run_of(rows(20), replace(made, close_calls=(one, one)))
+    assert f"within {one.low:.10g} to {one.high:.10g}" in text_of(run, "markdown")
+    assert "1000 and 0 to 1000" not in text_of(run, "markdown")
+
+
 def test_reasons_name_the_cutoff_that_decided(calibrations):
     two = Applied.of(calibrations["two"], "")
     for row in run_of(rows(seed=3), calibrations["two"]):

@@ -36,10 +36,10 @@ def calibration(reader):
 def test_by_default_it_is_weighed_and_stands_in_the_identity(calibration):
     head = calibration.judge.head
     assert head.features[1] == "answer_support"
-    assert head.support == "1+abcdef123456"
+    assert head.support == "2+abcdef123456"
     assert dict(zip(head.features, head.coefficients, strict=True))["answer_support"] > 0.5
     assert calibration.metric.id == "fitted_judge"
-    assert calibration.metric.version.startswith("1+support:1+abcdef123456+")
+    assert calibration.metric.version.startswith("1+support:2+abcdef123456+")
     # Alone it is one more score that the judge has to beat.
     assert calibration.judge.gain.tried == 7
 
@@ -92,7 +92,7 @@ def test_with_another_pair_model_it_is_refused_and_fitted_anew_from_its_own_text
     with pytest.raises(InstrumentMismatchError, match="--refresh"):
         evaluate(rows(4), embedder=Quick(), calibration=tmp_path / "judge.json", cache=False)
     after = refresh(found, Quick(), cache=False).after
-    assert after.judge.head.support == "1+fedcba654321"
+    assert after.judge.head.support == "2+fedcba654321"
     assert after.metric.version != found.metric.version
     assert evaluate(rows(4), embedder=Quick(), calibration=after, cache=False).cases.total == 4
 
@@ -106,7 +106,7 @@ def test_a_refresh_keeps_it_out_where_it_was_out(reader):
 def test_a_file_whose_version_was_edited_is_refused(calibration, tmp_path):
     path = tmp_path / "judge.json"
     save_calibration(calibration, path)
-    text = path.read_text("utf-8").replace("1+support:1+abcdef123456", "1+support:1+abcdef123457")
+    text = path.read_text("utf-8").replace("1+support:2+abcdef123456", "1+support:2+abcdef123457")
     path.write_text(text, encoding="utf-8")
     with pytest.raises(CalibrationFileError, match=r"digest|version"):
         load_calibration(path)

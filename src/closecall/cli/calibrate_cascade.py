@@ -11,6 +11,7 @@ import click
 
 from closecall.cli.calibrate import approximate_needs_groups, how, previous_at, recording
 from closecall.cli.calibrate_options import goal_of
+from closecall.cli.outputs import removed_if_empty
 from closecall.cli.places import Place
 from closecall.cli.progress import Progress
 from closecall.cli.say import say, say_json
@@ -27,6 +28,13 @@ def calibrate_rungs(
     file: Place, context: click.Context, options: dict[str, Any], tape: Tape | None
 ) -> int:
     """Calibrate the rungs, write them once all keep their share, and print what was found."""
+    with removed_if_empty(options["output"]):
+        return _calibrate_rungs(file, context, options, tape)
+
+
+def _calibrate_rungs(
+    file: Place, context: click.Context, options: dict[str, Any], tape: Tape | None
+) -> int:
     goal = _goal(options)
     folder: Path | None = options["output"]
     from closecall.runs.rungs import calibrate_cascade, cascade_rungs

@@ -68,7 +68,8 @@ GOAL = (
         help="Calibrate metrics that decide one after another (see eval --cascade), each for its "
         "share of --max-far and --max-frr, and write them to the folder -o. -m names them, the "
         "cheap ones first; answer_support comes before the first that asks a chat model, or last. "
-        " [default: answer_alignment,answer_support]",
+        " [default: answer_alignment,answer_support; where no labelled case has a reference "
+        "context_alignment,context_support]",
     ),
     click.option("--cost-fa", type=float, help="What accepting a wrong answer costs."),
     click.option("--cost-fr", type=float, help="What rejecting a good answer costs."),

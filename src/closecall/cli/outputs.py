@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from closecall.cli.places import Place, shown
@@ -55,6 +56,24 @@ def require_writable(
     except (OSError, RuntimeError) as error:  # the latter of links that lead in a circle
         why = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot write {output}: {why}") from error
+
+
+@contextmanager
+def removed_if_empty(folder: Path | None) -> Iterator[None]:
+    """Remove a folder, and those above it, that came to be within and hold nothing at the end.
+
+    ``require_writable`` makes them before the work, which may end with nothing to write.
+    """
+    above = () if folder is None else (folder, *folder.parents)
+    missing = [one for one in above if not exists(one)]
+    try:
+        yield
+    finally:
+        for one in missing:
+            try:
+                one.rmdir()
+            except OSError:  # it holds something, or was never made
+                break
 
 
 def _run_folder_around(output: Path, place: Path | None) -> Path | None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from closecall.cli.options import embedder_options, guards_option, typed_window
 from closecall.cli.pipes import may_close
 from closecall.cli.say import say, say_json
+
+if TYPE_CHECKING:
+    from closecall.embedders.base import Embedder
+    from closecall.metrics.base import Metric
 
 EXAMPLES = """\b
 Examples:
@@ -61,24 +66,16 @@ def command(
 
     # One pair needs no BLAS threads, and starting them takes a good part of the time.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from closecall.embedders.registry import load_embedder
     from closecall.metrics.registry import DEFAULT, load_metric, load_metrics
     from closecall.runs.pair import score_pair
 
     made = None
     if calibration is not None:
-        from closecall.runs.calibrations import (
-            embedder_of,
-            load_calibrations,
-            window_of,
-            with_judges,
-        )
+        from closecall.runs.calibrations import load_calibrations, with_judges
 
         if cutoff is not None:
             raise click.UsageError("--cutoff and --calibration exclude each other")
         made = load_calibrations(calibration)
-        embedder = embedder or embedder_of(made)
-        window = typed_window(click.get_current_context()) or window_of(made)
     if metric is not None and "," in metric:
         raise click.UsageError("score takes one metric; closecall eval takes several")
     chosen = (
@@ -86,13 +83,19 @@ def command(
         if made is None
         else load_metrics(with_judges(metric, made))[0]
     )
-    used = load_embedder(embedder, window=window, threads=threads or 1)
+    if made is not None and chosen.spec.embeds:
+        from closecall.runs.calibrations import embedder_of, window_of
+
+        embedder = embedder or embedder_of(made)
+        window = typed_window(click.get_current_context()) or window_of(made)
+    used = _embedder(chosen, embedder, window, threads)
     applied = None
     if made is not None:
+        from closecall.embedders.absent import ABSENT
         from closecall.runs.asked import anywhere
         from closecall.runs.calibrations import apply
 
-        spec = anywhere(embedder or "")
+        spec = anywhere(embedder or "") if chosen.spec.embeds else ABSENT
         applied = apply(made, [chosen], used, spec, None, uncalibrated=False)[chosen.spec.id]
     from closecall.metrics.guards.policy import guard_policy
     from closecall.runs.header import MetricPlan
@@ -112,6 +115,20 @@ def command(
         else:
             say(line(result, chosen, used.instrument, applied))
     return {"passed": 0, "scored": 0, "failed": 1}.get(result.state.value, 11)
+
+
+def _embedder(metric: Metric, named: str | None, window: str, threads: int | None) -> Embedder:
+    """Return the embedder; for a metric that embeds nothing what stands in for one in a run."""
+    if metric.spec.embeds:
+        from closecall.embedders.registry import load_embedder
+
+        return load_embedder(named, window=window, threads=threads or 1)
+    from closecall.runs.asked import needed_embedder
+
+    def notice(text: str) -> None:
+        say(f"closecall: {text}", err=True)
+
+    return needed_embedder([metric], named, window, threads, on_notice=notice)[1]
 
 
 def _stdin() -> str:

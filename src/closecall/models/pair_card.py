@@ -200,7 +200,7 @@ def format_pair_card(card: PairCard) -> str:
     for title in ("words", "tokenizer", "weights"):
         lines += ["", f"[{title}]", *_fields(getattr(card, title))]
     lines += ["", "[figures]"]
-    lines += [f"{toml_value(name)} = {card.figures[name]!r}" for name in sorted(card.figures)]
+    lines += [f"{toml_value(name)} = {card.figures[name]!r}" for name in card.figures]
     for title, entries in (
         ("files", card.files),
         ("canaries", card.canaries),

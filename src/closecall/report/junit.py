@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import IO, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
+from closecall.metrics.support.said import said
 from closecall.records import Measured, State
 from closecall.report.agreement import agreement_words
 from closecall.report.gates import GateTest, gate_tests
@@ -210,7 +211,7 @@ def _case(
     if result.state is State.FAILED and lenient:
         say(_outcome("skipped", f"failed, which gates allow: {why}", kind))
     elif result.state is State.FAILED:
-        say(_outcome("failure", why, kind, _texts(row)))
+        say(_outcome("failure", why, kind, _texts(row, result)))
     else:
         say(_outcome("skipped" if result.state in _SKIPPED else "error", why, kind))
     say("    </testcase>\n")
@@ -240,13 +241,15 @@ def _time(milliseconds: float | None) -> str:
     return "" if milliseconds is None else f' time="{milliseconds / 1000:.6f}"'
 
 
-def _texts(row: CaseResult) -> str:
-    case = row.case
+def _texts(row: CaseResult, result: MetricResult) -> str:
+    """Return the texts of a failed case, and what the metric says of them."""
+    case, found = row.case, result.measurement
     parts = [
         ("input", case.input),
         *((f"reference[{i}]", text) for i, text in enumerate(case.references)),
         *((f"context[{i}]", text) for i, text in enumerate(case.context)),
         ("response", case.response),
+        *(said(found.details) if isinstance(found, Measured) else ()),
     ]
     return "\n".join(f"{name}: {text}" for name, text in parts if text is not None)
 

@@ -130,18 +130,29 @@ def _lowest(seen: Overview) -> Iterator[_Block]:
     """Yield the lowest cases of each metric as a table that opens."""
     for metric, worst in seen.worst.items():
         name = f"Lowest {shorten(metric, TEXT_WIDTH)}"
+        columns = ["case", "value", "state", worst[0].first_name, worst[0].second_name]
+        rows = [_case(entry) for entry in worst]
+        if any(entry.said for entry in worst):
+            columns.append("why")
+            rows = [[*row, _why(entry)] for row, entry in zip(rows, worst, strict=True)]
         head = [
             f"<details><summary>{_html(name)}</summary>",
             "",
-            f"| case | value | state | {worst[0].first_name} | {worst[0].second_name} |",
-            "| --- | ---: | --- | --- | --- |",
+            f"| {' | '.join(columns)} |",
+            f"| --- | ---: |{' --- |' * (len(columns) - 2)}",
         ]
-        yield _Block(name, "case", head, [_case(entry) for entry in worst], ["", "</details>", ""])
+        lines = [_row(*row) for row in rows]
+        yield _Block(name, "case", head, lines, ["", "</details>", ""])
 
 
-def _case(entry: Worst) -> str:
+def _case(entry: Worst) -> list[str]:
     first, second = (shorten(text, TEXT_WIDTH) for text in (entry.first, entry.second))
-    return _row(shorten(entry.case_id, 60), entry.value, entry.state, first, second)
+    return [shorten(entry.case_id, 60), entry.value, entry.state, first, second]
+
+
+def _why(entry: Worst) -> str:
+    """Return what the metric says of a case, in one cell."""
+    return "; ".join(f"{name}: {shorten(text, TEXT_WIDTH)}" for name, text in entry.said)
 
 
 def _row(*cells: str) -> str:

@@ -307,7 +307,8 @@ def _bands(header: RunHeader, metric: str) -> str | None:
     used = next(plan.calibration for plan in header.metrics if plan.id == metric)
     if used is None:
         return None
-    return " and ".join(f"{low:.10g} to {high:.10g}" for low, high in used.bands)
+    ranges = (f"{low:.10g} to {high:.10g}" for low, high in used.bands)
+    return " and ".join(dict.fromkeys(ranges))  # two cutoffs may be one, which has one range
 
 
 def _watched(run: Run) -> list[str]:

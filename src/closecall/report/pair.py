@@ -6,12 +6,14 @@ from typing import Any
 
 import msgspec
 
+from closecall.embedders.absent import is_absent
 from closecall.instrument import Instrument
 from closecall.metrics.base import Metric
 from closecall.metrics.cutoffs import shown
+from closecall.metrics.support.said import said
 from closecall.records import Measured
 from closecall.report.json_report import metric_json
-from closecall.report.words import plural
+from closecall.report.words import embedder_facts, plural, shorten
 from closecall.report.worst import decimals
 from closecall.runs.applied import Applied
 from closecall.runs.results import (
@@ -21,6 +23,9 @@ from closecall.runs.results import (
     cutoff_source,
 )
 
+WIDTH = 240
+"""Characters of a line that explains: two quotations would not fit, one does."""
+
 
 def line(
     result: MetricResult,
@@ -28,9 +33,17 @@ def line(
     instrument: Instrument,
     applied: Applied | None = None,
 ) -> str:
-    """Return value, state, why, and what measured it, on one line; a calibration on a second."""
-    told = _line(result, metric, instrument)
-    return told if applied is None else f"{told}\n{applied.words}"
+    """Return value, state, why, and what measured it, on one line; a calibration on a second.
+
+    Then what the metric says of the two texts besides, on a line each.
+    """
+    lines = [_line(result, metric, instrument)]
+    if applied is not None:
+        lines.append(applied.words)
+    measured = result.measurement
+    if isinstance(measured, Measured):
+        lines += (f"  {name}: {shorten(text, WIDTH)}" for name, text in said(measured.details))
+    return "\n".join(lines)
 
 
 def _line(result: MetricResult, metric: Metric, instrument: Instrument) -> str:
@@ -39,9 +52,10 @@ def _line(result: MetricResult, metric: Metric, instrument: Instrument) -> str:
         why = "; ".join(result.reason.splitlines())
         return f"{result.state.value}: {why} ({metric.spec.id})"
     value = shown(measured.value, result.cutoff, decimals(metric.spec.high))
-    said = f"{value}  {result.state.value}: {result.reason}; {metric.spec.id}, {instrument.model}"
+    by = "nothing embedded" if is_absent(instrument) else instrument.model
+    told = f"{value}  {result.state.value}: {result.reason}; {metric.spec.id}, {by}"
     unknown = sum(tokens.unknown for tokens in measured.tokens.values())
-    return f"{said}; {plural(unknown, 'word or sign')} unknown to the model" if unknown else said
+    return f"{told}; {plural(unknown, 'word or sign')} unknown to the model" if unknown else told
 
 
 def record(
@@ -50,14 +64,16 @@ def record(
     instrument: Instrument,
     applied: Applied | None = None,
 ) -> dict[str, Any]:
-    """Return everything known of the pair; an absence has a reason and no numbers."""
+    """Return everything known of the pair; an absence has a reason and no numbers.
+
+    Where the metric embeds nothing the model and its provider are None, as in a run's report.
+    """
     source = cutoff_source(metric, applied)
     return {
         **metric_json(result),
         "cutoffNote": cutoff_note(source, applied),
         "calibrated": source == CALIBRATED_CUTOFF,
         "calibration": None if applied is None else msgspec.to_builtins(applied),
-        "EmbeddingModel": instrument.model,
-        "EmbeddingProvider": instrument.provider,
+        **embedder_facts(instrument),
         "InstrumentDigest": instrument.digest,
     }

@@ -23,7 +23,7 @@ from closecall.testing import HashEmbedder
 
 HEAD = JudgeHead(
     sides="references",
-    version=joined_version("1+abcdef123456"),
+    version=joined_version("2+abcdef123456"),
     features=("align_recall", "answer_support"),
     means=(0.5, 0.0),
     sds=(0.25, 2.0),
@@ -53,7 +53,9 @@ def reader(monkeypatch, tmp_path):
 
 def test_it_counts_by_its_log_odds_and_is_explained_in_words(reader):
     same, other = measured(
-        FittedJudge(HEAD), case(1, "The north gate has 12 bars"), case(2, "The gate has 13 bars")
+        FittedJudge(HEAD),
+        case(1, "The north gate, it has 12 bars"),
+        case(2, "The gate has 13 bars"),
     )
     odds = {0.98: math.log(0.98 / 0.02), 0.03: math.log(0.03 / 0.97)}
     for found, value in ((same, 0.98), (other, 0.03)):
@@ -96,8 +98,8 @@ def test_another_pair_model_or_none_is_refused_and_a_judge_without_it_works(
     here, monkeypatch, tmp_path
 ):
     put(monkeypatch, tmp_path, None if here is None else NumberReader(here))
-    found = "there is none here" if here is None else r"here is 1\+abcdef123457"
-    with pytest.raises(InstrumentMismatchError, match=rf"1\+abcdef123456, and {found}") as said:
+    found = "there is none here" if here is None else r"here is 2\+abcdef123457"
+    with pytest.raises(InstrumentMismatchError, match=rf"2\+abcdef123456, and {found}") as said:
         FittedJudge(HEAD)
     assert "closecall calibrate --refresh" in str(said.value)
     assert flaw_of(HEAD) is None  # the file is sound all the same

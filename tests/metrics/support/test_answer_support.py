@@ -190,8 +190,8 @@ def test_options_are_part_of_the_id_and_the_model_of_the_version(reader):
     assert AnswerSupport(model=reader).spec.id == "answer_support"
     plain = AnswerSupport(model=reader, language="any", explain=False)
     assert plain.spec.id == "answer_support:language=any:explain=false"
-    assert AnswerSupport(model=reader).spec.version == "1+aa11"
-    assert AnswerSupport(model=WordReader(digest="bb22")).spec.version == "1+bb22"
+    assert AnswerSupport(model=reader).spec.version == "2+aa11"
+    assert AnswerSupport(model=WordReader(digest="bb22")).spec.version == "2+bb22"
     with pytest.raises(UsageError, match="language must be one of english, any"):
         AnswerSupport(model=reader, language="german")
     with pytest.raises(UsageError, match="explain must be true or false"):
@@ -211,3 +211,38 @@ def test_it_says_what_it_is(reader):
 def test_the_model_is_loaded_before_the_first_case(reader):
     AnswerSupport(model=reader).load()
     assert reader.loads == 1
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "it is red [3].",
+        "it is red [1][2].",
+        "it is red[^4], I think",
+        "it is red\u30104\u2020guide\u3011.",
+        "1. it is red\n2. it is red",
+        "a) it is red\nb) it is red",
+    ],
+)
+def test_marks_of_citations_and_lists_are_not_read(reader, marked):
+    measure(reader, case(marked, "red it is [2]"))
+    ((first, second),) = reader.asked[0]
+    assert first == "red it is"
+    assert not set("[]0123456789\u3010") & set(second)
+    assert "it is red" in second
+
+
+@pytest.mark.parametrize("answer", ["12. No, 13.", "x = [1]", "in [0, 1]", "A. B. Adams"])
+def test_numbers_and_initials_that_say_something_are_read(reader, answer):
+    measure(reader, case(answer, "red"))
+    assert reader.asked[0] == [("red", answer)]
+
+
+def test_a_response_that_is_a_reference_has_one_though_the_model_says_less():
+    class Low(WordReader):
+        def score(self, pairs):
+            return super().score(pairs) / 4
+
+    found = measure(Low(), case("It  is red [2].", "it is blue", "It is red"))
+    assert (found.value, found.details["bestReference"]) == (1.0, 1)
+    assert measure(Low(), case("It is rad", "It is red")).value < 0.25

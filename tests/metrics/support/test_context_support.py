@@ -83,7 +83,7 @@ def test_the_sentences_read_may_be_of_several_passages(reader):
 
 def test_each_sentence_has_its_own_part_of_a_long_context(reader):
     padding = "The boiler hums all day long here. " * 10
-    one = case("The pump is old. The tank is new.", f"The pump is old. {padding}The tank is new.")
+    one = case("The old pump. The new tank.", f"The pump is old. {padding}The tank is new.")
     found = measure(reader, one)
     assert found.value == 1.0
     assert found.tokens["context"].windows == len({first for first, _ in reader.asked[0]}) == 2
@@ -160,3 +160,36 @@ def test_a_batch_is_one_call_and_equal_pairs_are_read_once(reader):
     found = metric.measure_batch(cases, {})
     assert [len(pairs) for pairs in reader.asked] == [2]
     assert found == [metric.measure(one, {}) for one in cases]
+
+
+def test_numbers_of_a_list_citations_and_headings_are_no_sentences(reader):
+    response = "## How\n1. Drain the pump in autumn [2].\n2. The tank holds ten.\n**Then**"
+    found = measure(reader, case(response, CONTEXT))
+    read = [second.split() for _, second in reader.asked[0]]
+    assert read == [
+        ["Drain", "the", "pump", "in", "autumn", "."],
+        ["The", "tank", "holds", "ten."],
+    ]
+    assert (found.details["sentences"], found.details["headings"]) == (2, 2)
+    assert found.details["weakestSentence"] == "Drain the pump in autumn [2]."
+    start, end = found.details["weakestSentenceAt"]
+    assert response[start:end] == "Drain the pump in autumn [2]."
+
+
+def test_a_heading_alone_is_read(reader):
+    measure(reader, case("**ten litres**", CONTEXT))
+    assert [second for _, second in reader.asked[0]] == ["**ten litres**"]
+
+
+def test_a_sentence_that_stands_in_the_context_has_one_and_is_not_asked_about(reader):
+    response = "The tank holds ten litres [1]. The pump is red."
+    found = measure(reader, case(response, "The tank  holds ten litres.", CONTEXT))
+    assert found.details["supports"] == [1.0, 0.75]
+    assert [second for _, second in reader.asked[0]] == ["The pump is red."]
+
+
+def test_passages_that_have_nothing_to_do_with_a_sentence_are_not_read(reader):
+    others = [f"The boiler of house {at} hums all day." for at in range(6)]
+    measure(reader, case("The pump is in autumn drained.", *others[:3], CONTEXT, *others[3:]))
+    ((first, _),) = reader.asked[0]
+    assert first == f"{others[2]} {CONTEXT}"

@@ -70,7 +70,7 @@ def test_a_calibration_of_another_model_is_refused_and_what_is_advised_helps(
     gates = ("--gate", f"all({name})")
     code, out, err = check(*asked, gates=gates)
     assert (code, out, other.asked) == (6, "", [])
-    assert f"made with version 1+aa11 of {name}, here is 1+bb22" in err
+    assert f"made with version 2+aa11 of {name}, here is 2+bb22" in err
     (advised,) = re.findall(r"closecall (calibrate --refresh .+)", err)
     assert shlex.split(advised)[2] == str(file.absolute())
     assert run(shlex.split(advised)) == 0

@@ -14,6 +14,7 @@ from closecall.asserting.session import Session
 from closecall.cli import run as cli
 from closecall.errors import InstrumentMismatchError, RunFolderError
 from closecall.records import State
+from closecall.report.formats import write as report
 from closecall.report.table import write
 from closecall.testing import HashEmbedder
 
@@ -21,7 +22,7 @@ from closecall.testing import HashEmbedder
 @pytest.mark.parametrize("name", ["answer_support", "context_support"])
 def test_a_cutoff_is_found_and_holds(named, name):
     made = calibrate(rows(), name, goal=Goal(max_far=0.1), embedder=HashEmbedder(), cache=False)
-    assert made.metric.version == f"1+{named.identity.digest}"
+    assert made.metric.version == f"2+{named.identity.digest}"
     run = evaluate(rows(20), calibration=made, embedder=HashEmbedder(), cache=False)
     states = [row.results[0].state for row in run]
     assert states == [State.PASSED, State.FAILED] * 10
@@ -44,9 +45,9 @@ def test_another_model_is_another_metric(named, monkeypatch):
     monkeypatch.setattr("closecall.metrics.support.base.bundled", lambda: WordReader(digest="bb"))
     with pytest.raises(InstrumentMismatchError) as caught:
         evaluate(rows(4), calibration=made, embedder=HashEmbedder(), cache=False)
-    assert "1+aa11" in str(caught.value)
+    assert "2+aa11" in str(caught.value)
     again = refresh(made, HashEmbedder(), cache=False).after
-    assert again.metric.version == "1+bb"
+    assert again.metric.version == "2+bb"
 
 
 def test_a_run_that_was_cut_off_goes_on_with_the_same_model_only(named, tmp_path, monkeypatch):
@@ -116,6 +117,29 @@ def test_the_table_says_what_counts_against_an_answer(named):
     write(run, out, width=100)
     assert "against  “is not drained” (without it: 1.00)" in out.getvalue()
     assert "A pair model reads both texts together" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ("markdown", "| against: “is not drained” (without it: 1.00) |"),
+        ("junit", "\nagainst: “is not drained” (without it: 1.00)</failure>"),
+    ],
+)
+def test_so_do_a_comment_and_a_pipeline(named, form, told):
+    run = evaluate(rows(4), "answer_support,context_support", cutoffs=CUTOFFS, cache=False)
+    out = StringIO()
+    report(run, form, out)
+    assert out.getvalue().count(told) == 4  # two failed answers, two metrics
+
+
+def test_a_quotation_in_markdown_can_format_and_link_no_more_than_other_texts(named):
+    case = {"id": "a", "reference": "it is drained", "response": "it is not **@all** | drained"}
+    run = evaluate([case], "answer_support", cutoffs={"answer_support": 0.5}, cache=False)
+    out = StringIO()
+    report(run, "markdown", out)
+    (line,) = [line for line in out.getvalue().splitlines() if "against: " in line]
+    assert not re.search(r"(?<!\\)\*|@|(?<!\\)\|", line.partition("against: ")[2][:-2])
 
 
 CUTOFFS = {"answer_support": 0.5, "context_support": 0.5}

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 from closecall.instrument import canonical_text
+from closecall.metrics.cutoffs import UNIT
 from closecall.metrics.sides import reference_side, response_side
 from closecall.metrics.support.asking import Asking, Fitted, Values
 from closecall.metrics.support.base import ENGLISH, QUESTION_SHARE, Support, percent, rounded
+from closecall.metrics.support.marks import plain, unmarked
 from closecall.metrics.support.occlusion import Read
 from closecall.metrics.support.reader import PairReader
 from closecall.metrics.support.texts import content, first_text, joined, reference_groups
@@ -26,12 +28,18 @@ class Reading(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What is asked of one case; ``unread`` are the references that the model cannot read."""
+    """What is asked of one case; ``unread`` are the references that the model cannot read.
+
+    ``equal`` is the first reference that the response is, by its place; then the pair with it says
+    nothing more. ``response`` is as it is read, ``written`` as it came, with the same places.
+    """
 
     references: tuple[str, ...]
+    written: str
     response: str
     readings: tuple[Reading, ...]
     unread: tuple[int, ...]
+    equal: int | None
 
 
 class AnswerSupport(Support[Plan]):
@@ -39,8 +47,9 @@ class AnswerSupport(Support[Plan]):
 
     A small model reads question, reference and response together, so it can see what a cosine
     cannot, a negation or another number; its card says what it does not see. Short references are
-    read together and the best group of them counts. It is no probability of being right until
-    ``closecall calibrate`` makes it one; there is no default cutoff.
+    read together and the best group of them counts; a response that is one of them has 1. It is no
+    probability of being right until ``closecall calibrate`` makes it one; there is no default
+    cutoff. Citations (``[3]``) and the numbers of a list are not read.
 
     Texts that do not fit the window are read as far as their sentences cover each other's words
     best, and the details say how many of how many: nothing is cut silently. A sentence longer
@@ -94,12 +103,13 @@ class AnswerSupport(Support[Plan]):
         return None if kept else self._foreign("reference", references.texts[0])
 
     def _plan(self, case: Case, asking: Asking) -> Plan | Unmeasured:
-        response = canonical_text(case.response or "")
+        written = canonical_text(case.response or "")
+        response = unmarked(written)
         question = self._asked(case)
         asking.require("response", response)
         if question:
             asking.require("question", question)
-        references = tuple(canonical_text(text).strip() for text in case.references)
+        references = tuple(unmarked(canonical_text(text).strip()) for text in case.references)
         unread = tuple(
             at
             for at, text in enumerate(references)
@@ -114,11 +124,13 @@ class AnswerSupport(Support[Plan]):
             _reading(asking, question, joined(kept, group), response, tuple(group))
             for group in groups
         )
-        return Plan(references, response, readings, unread)
+        own = plain(response)
+        equal = next((at for at, text in enumerate(kept) if text and plain(text) == own), None)
+        return Plan(references, written, response, readings, unread, equal)
 
     def _measured(self, plan: Plan, values: Values) -> Measured:
-        best = max(plan.readings, key=lambda one: values[one.pair])
-        value = rounded(values[best.pair])
+        best = max(plan.readings, key=lambda one: (plan.equal in one.group, values[one.pair]))
+        value = rounded(values[best.pair]) if plan.equal is None else UNIT
         details: dict[str, JSON] = {"question": best.question is not None}
         texts = {"question": best.question, "reference": best.reference}
         for name, one in (*texts.items(), ("response", best.response)):
@@ -127,7 +139,8 @@ class AnswerSupport(Support[Plan]):
         written = sum(map(bool, plan.references))
         if written > 1:
             details["references"] = written - len(plan.unread)
-            details["bestReference"] = _nearest(plan, best.group)
+            nearest = _nearest(plan, best.group) if plan.equal is None else plan.equal
+            details["bestReference"] = nearest
             if len(best.group) > 1:
                 details["readTogether"] = list(best.group)
         if plan.unread:
@@ -147,7 +160,7 @@ class AnswerSupport(Support[Plan]):
         at = details.get("bestReference")
         one = next((r for r in plan.readings if at in r.group), plan.readings[0])
         places = tuple((part.start, part.end) for part in one.response.parts)
-        return Read(_first(one.question, one.reference), plan.response, places)
+        return Read(_first(one.question, one.reference), plan.response, places, plan.written)
 
 
 def _reading(

@@ -109,10 +109,15 @@ class Asking:
         return self.chosen([part.of(text) for part in parts], parts, covered, room)
 
     def chosen(
-        self, texts: Sequence[str], parts: Sequence[Part], covered: str, room: int
+        self,
+        texts: Sequence[str],
+        parts: Sequence[Part],
+        covered: str,
+        room: int,
+        passages: Sequence[int] | None = None,
     ) -> Fitted:
-        """Return the parts that cover another text's words best, all of them where they fit."""
-        taken = excerpt(texts, [part.tokens for part in parts], covered, room)
+        """Return the parts that cover another text's words best; see ``excerpt``."""
+        taken = excerpt(texts, [part.tokens for part in parts], covered, room, passages)
         return Fitted(
             " ".join(texts[at] for at in taken),
             sum(parts[at].tokens for at in taken),

@@ -30,7 +30,7 @@ class Support(Generic[PlanT]):
     """A metric of a pair model; see its two kinds."""
 
     NAME: ClassVar[str]
-    VERSION: ClassVar[str] = "1"
+    VERSION: ClassVar[str] = "2"
     DEFAULTS: ClassVar[dict[str, JSON]] = {"language": ENGLISH, "explain": True}
     NEEDS: ClassVar[tuple[str, str]]
     DESCRIPTION: ClassVar[str]

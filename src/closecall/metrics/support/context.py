@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 from closecall.instrument import canonical_text
+from closecall.metrics.cutoffs import UNIT
 from closecall.metrics.lexical.options import switch
 from closecall.metrics.sides import not_blank, response_side
 from closecall.metrics.support.asking import Asking, Fitted, Values
 from closecall.metrics.support.base import ENGLISH, QUESTION_SHARE, Support, percent, rounded
 from closecall.metrics.support.cutting import Part, no_longer
+from closecall.metrics.support.marks import heading, plain, unmarked
 from closecall.metrics.support.occlusion import SHOWN, Read
 from closecall.metrics.support.reader import PairReader
 from closecall.metrics.support.texts import content, first_text
@@ -34,14 +36,22 @@ class Piece(NamedTuple):
     text: str
 
 
+class Beside(NamedTuple):
+    """What a response is read beside: the passages, and the sentences of all of them, plain."""
+
+    passages: list[Piece]
+    sentences: frozenset[str]
+
+
 class Claim(NamedTuple):
     """A sentence of the response, the pair that asks about it, and the context that is read.
 
-    ``pieces`` are those that could be read, ``context.taken`` those that are.
+    ``pieces`` are those that could be read, ``context.taken`` those that are. No pair is asked
+    about a sentence that stands in the context as it is.
     """
 
     part: Part
-    pair: int
+    pair: int | None
     first: str
     pieces: tuple[Piece, ...]
     context: Fitted
@@ -51,12 +61,15 @@ class Plan(NamedTuple):
     """What is asked of one case.
 
     ``passages`` are the places of those that are read, ``unread`` of those that cannot be;
-    ``sentences`` counts those of the response.
+    ``sentences`` counts those of the response, ``headings`` what is left out beside them;
+    ``response`` is as it is read, ``written`` as it came, with the same places.
     """
 
+    written: str
     response: str
     claims: tuple[Claim, ...]
     sentences: int
+    headings: int
     question: bool
     passages: tuple[int, ...]
     unread: tuple[int, ...]
@@ -72,7 +85,8 @@ class ContextSupport(Support[Plan]):
 
     A pass costs each sentence of a response; of more than 64, neighbours are read together. A
     sentence without a word of matter (Yes.) is read with the next, and one longer than half of the
-    window in pieces.
+    window in pieces. Citations (``[3]``), numbers of a list and headings are not read; a sentence
+    that stands in the context as it is has 1.
 
     Parameters
     ----------
@@ -134,41 +148,52 @@ class ContextSupport(Support[Plan]):
         return None if kept else self._foreign("passage", passages[0])
 
     def _plan(self, case: Case, asking: Asking) -> Plan | Unmeasured:
-        response = canonical_text(case.response or "")
+        written = canonical_text(case.response or "")
+        response = unmarked(written)
         question = self._asked(case) if self.question else ""
         asking.require("response", response)
         if question:
             asking.require("question", question)
         passages: list[Piece] = []
         unread: list[int] = []
-        for written, text in zip(*not_blank(case.context), strict=True):
-            text = canonical_text(text).strip()  # noqa: PLW2901 - the same, as it is read
+        for place, text in zip(*not_blank(case.context), strict=True):
+            text = unmarked(canonical_text(text).strip())  # noqa: PLW2901 - the same, as it is read
             if self._foreign("passage", text) or asking.unreadable(text) is not None:
-                unread.append(written)
+                unread.append(place)
             else:
-                passages.append(Piece(written, Part(0, len(text), asking.count(text)), text))
+                passages.append(Piece(place, Part(0, len(text), asking.count(text)), text))
         if not passages:
             return self._unread("passage", canonical_text(case.context[unread[0]]).strip(), asking)
-        found, sentences = claims(response, asking)
+        found, sentences, headings = claims(response, asking)
         for part in found:
             asking.require("response has a sentence that", part.of(response))
+        beside = Beside(
+            passages,
+            frozenset(
+                plain(part.of(one.text)) for one in passages for part in asking.sentences(one.text)
+            ),
+        )
         return Plan(
+            written,
             response,
-            tuple(_claim(asking, question, passages, response, part) for part in found),
+            tuple(_claim(asking, question, beside, response, part) for part in found),
             sentences,
+            headings,
             bool(question),
             tuple(one.passage for one in passages),
             tuple(unread),
         )
 
     def _measured(self, plan: Plan, values: Values) -> Measured:
-        supports = [rounded(values[claim.pair]) for claim in plan.claims]
+        supports = [
+            UNIT if claim.pair is None else rounded(values[claim.pair]) for claim in plan.claims
+        ]
         value = min(supports)
         weakest = plan.claims[supports.index(value)]
         details: dict[str, JSON] = {
             "question": plan.question,
             "sentences": plan.sentences,
-            "weakestSentence": weakest.part.of(plan.response)[:SHOWN],
+            "weakestSentence": weakest.part.of(plan.written)[:SHOWN],
             "weakestSentenceSupport": value,
             "weakestSentenceAt": [weakest.part.start, weakest.part.end],
         }
@@ -176,6 +201,8 @@ class ContextSupport(Support[Plan]):
             details["supports"] = list(supports)
         if len(supports) != plan.sentences:
             details["readings"] = len(supports)
+        if plan.headings:
+            details["headings"] = plan.headings
         if not weakest.context.whole:
             read = {"read": len(weakest.context.parts), "of": weakest.context.of}
             details["contextSentences"] = read
@@ -196,17 +223,20 @@ class ContextSupport(Support[Plan]):
         place = details.get("weakestSentenceAt")
         for claim in plan.claims:
             if [claim.part.start, claim.part.end] == place:
-                return Read(claim.first, plan.response, ((claim.part.start, claim.part.end),))
+                places = ((claim.part.start, claim.part.end),)
+                return Read(claim.first, plan.response, places, plan.written)
         return None
 
 
-def claims(response: str, asking: Asking) -> tuple[list[Part], int]:
-    """Return what is read of a response, one by one, and how many sentences it has.
+def claims(response: str, asking: Asking) -> tuple[list[Part], int, int]:
+    """Return what is read of a response, one by one, how many sentences and headings it has.
 
     Sentences; one without a word of matter stands with the next, one that would leave less than
-    half of the window in pieces, and of more than ``MOST_SENTENCES`` neighbours together.
+    half of the window in pieces, and of more than ``MOST_SENTENCES`` neighbours together. Headings
+    are left out, unless there is nothing else.
     """
-    sentences = asking.sentences(response)
+    written = asking.sentences(response)
+    sentences = [part for part in written if not heading(part.of(response))] or written
     whole: list[Part] = []
     start: int | None = None
     for part in sentences:
@@ -228,20 +258,19 @@ def claims(response: str, asking: Asking) -> tuple[list[Part], int]:
                 found[-1] = joined
                 continue
         found.append(part)
-    return found, len(sentences)
+    return found, len(sentences), len(written) - len(sentences)
 
 
 def _between(text: str, start: int, end: int, asking: Asking) -> Part:
     return Part(start, end, asking.count(text[start:end]))
 
 
-def _claim(
-    asking: Asking, question: str, passages: list[Piece], response: str, part: Part
-) -> Claim:
+def _claim(asking: Asking, question: str, beside: Beside, response: str, part: Part) -> Claim:
     """Ask about one sentence, beside what of the context covers its words best."""
     said = part.of(response)
     room = asking.capacity - part.tokens
     least = asking.capacity // QUESTION_SHARE
+    passages = beside.passages
     total = sum(one.part.tokens for one in passages)
     asked = None
     if question:
@@ -250,9 +279,16 @@ def _claim(
         room -= asked.tokens
     room = min(room, CONTEXT_ROOM)
     pieces = passages if total <= room else _pieces(asking, passages, room, least)
-    context = asking.chosen([one.text for one in pieces], [one.part for one in pieces], said, room)
+    context = asking.chosen(
+        [one.text for one in pieces],
+        [one.part for one in pieces],
+        said,
+        room,
+        [one.passage for one in pieces],
+    )
     first = first_text(None if asked is None else asked.text, context.text)
-    return Claim(part, asking.add(first, said), first, tuple(pieces), context)
+    pair = None if plain(said) in beside.sentences else asking.add(first, said)
+    return Claim(part, pair, first, tuple(pieces), context)
 
 
 def _pieces(asking: Asking, passages: list[Piece], room: int, least: int) -> list[Piece]:

@@ -34,11 +34,15 @@ _EDGE = re.compile(r"^\W+|\W+$")
 
 
 class Read(NamedTuple):
-    """A pair that was read: the first text, and the places read of the response's text."""
+    """A pair that was read: the first text, and the places read of the response's text.
+
+    ``written`` is the response as it is shown, with the same places.
+    """
 
     first: str
     text: str
     places: tuple[tuple[int, int], ...]
+    written: str
 
 
 def against(
@@ -78,7 +82,7 @@ def against(
         told.append(
             {
                 AGAINST: {
-                    "text": read.text[start:end][:SHOWN],
+                    "text": read.written[start:end][:SHOWN],
                     "start": start,
                     "end": end,
                     "without": round(float(found[place]), DECIMALS),

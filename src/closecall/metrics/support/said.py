@@ -19,7 +19,7 @@ def said(details: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     run that kept no texts a place stands for its words.
     """
     value = details.get("weakestSentenceSupport")
-    count = details.get("sentences")
+    count = details.get("readings", details.get("sentences"))
     if _number(value) and _number(count) and count > 1:
         what = _quoted(details.get("weakestSentence"), details.get("weakestSentenceAt"))
         yield "sentence", f"{what} ({value:.2f}, the least supported of {count:,})"
@@ -31,6 +31,11 @@ def said(details: Mapping[str, object]) -> Iterator[tuple[str, str]]:
         read = details.get(f"{side}Sentences")
         if isinstance(read, Mapping) and _number(read.get("read")) and _number(read.get("of")):
             yield "read", f"{read['read']:,} of {read['of']:,} parts of the {side}"
+    for side in ("passage", "reference"):
+        left = details.get(f"unread{side.capitalize()}s")
+        if isinstance(left, list) and left:
+            which = f"{len(left):,} {side}{'' if len(left) == 1 else 's'}"
+            yield "unread", f"{which}: not English, or without a word that the model knows"
 
 
 def _quoted(text: object, place: object) -> str:

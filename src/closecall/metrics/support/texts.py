@@ -62,14 +62,20 @@ def joined(references: Sequence[str], group: Sequence[int]) -> str:
 
 
 def excerpt(
-    sentences: Sequence[str], lengths: Sequence[int], covered: str, room: int
+    sentences: Sequence[str],
+    lengths: Sequence[int],
+    covered: str,
+    room: int,
+    passages: Sequence[int] | None = None,
 ) -> list[int]:
     """Return the sentences of a long text that cover another text's words best, in their order.
 
     Sentences are taken one by one: each time the one that adds most weight of words not covered
     yet, where a word found in fewer sentences weighs more; of equals, the earlier. When nothing is
     left to cover, neighbours of those taken fill the room, the one after first, as a sentence is
-    read better beside those it stands with. All sentences where they fit. O(sentences x taken).
+    read better beside those it stands with, then the rest from its beginning. Of several passages
+    those come first that something was taken of, then what stands beside it, and nothing else.
+    All sentences of one passage where they fit. O(sentences x taken).
 
     Parameters
     ----------
@@ -81,8 +87,11 @@ def excerpt(
         The text whose content words are looked for.
     room
         Tokens at most.
+    passages
+        Which passage each sentence is of; None: all are of one.
     """
-    if sum(lengths) <= room:
+    whole = passages is None or len(set(passages)) == 1
+    if whole and sum(lengths) <= room:
         return list(range(len(sentences)))
     wanted = content(covered)
     held = [content(sentence) & wanted for sentence in sentences]
@@ -106,9 +115,13 @@ def excerpt(
         taken.append(-place)
         left -= lengths[-place]
         open_words -= held[-place]
-    order = [near for number in taken for near in (number + 1, number - 1)]
-    for number in (*order, *range(len(sentences))):
-        if 0 <= number < len(sentences) and fits(number):
+    beside = [one for number in taken for one in (number + 1, number - 1)]
+    near = [number for number in beside if 0 <= number < len(sentences)]
+    of = [0] * len(sentences) if passages is None else passages
+    read = {of[number] for number in taken} or set(of)
+    own = [number for number in (*near, *range(len(sentences))) if of[number] in read]
+    for number in (*own, *near):
+        if fits(number):
             taken.append(number)
             left -= lengths[number]
     return sorted(taken)

@@ -61,9 +61,10 @@ CC.detail = (() => {
       const at = Array.isArray(details.weakestSentenceAt) ? details.weakestSentenceAt : [];
       const part = details.against;
       const value = details.weakestSentenceSupport ?? details.weakestSentenceAlignment;
+      const of = details.readings ?? details.sentences;
       return {
         metric: CC.index.metrics[m]?.id,
-        sentence: typeof value === "number" && details.sentences > 1 ? { text: details.weakestSentence, value, of: details.sentences, span: span(at[0], at[1]) } : null,
+        sentence: typeof value === "number" && of > 1 ? { text: details.weakestSentence, value, of, span: span(at[0], at[1]) } : null,
         against: typeof part?.without === "number" ? { text: part.text, without: part.without, span: span(part.start, part.end) } : null,
       };
     }).filter((one) => one.sentence || one.against);
