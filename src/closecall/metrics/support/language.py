@@ -1,7 +1,9 @@
 """Whether a text is one that a model of English can read at all.
 
 What such a model makes of another language is a number like any other, and says nothing. Told
-from function words and letters, so a few words in Latin letters are always taken for English.
+from letters and, where these are Latin, from function words and accents. A text with fewer than
+``FEWEST_VOTES`` of them is always taken for English, and so is one that may be names alone, as
+``La Paz, Los Angeles and El Paso``. Names without capitals are words like any other.
 """
 
 from __future__ import annotations
@@ -10,7 +12,15 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from closecall.metrics.guards.words import language_votes
+from closecall.metrics.guards.words import (
+    SAME,
+    SENTENCE,
+    Language,
+    Word,
+    language_votes,
+    listed,
+    words,
+)
 
 NAMES = {"de": "German", "fr": "French", "es": "Spanish", "other": "another language"}
 
@@ -20,14 +30,25 @@ FEWEST_VOTES = 3
 MARGIN = 2
 """So many times more of them than of English ones."""
 
+FEWEST_IN_PROSE = 2
+"""So many of them stand where no name has them; one that no name has at all counts twice."""
+
 FEWEST_LETTERS = 2
 """Letters that are not Latin before they are taken for a script: one may be a symbol."""
 
 _READ = 4000
 """Characters looked at, from the beginning."""
 
-_DOTTED = re.compile(r"\w+(?:\.\w+)+")
-"""Names of hosts and files, whose endings are words of other languages (``com``)."""
+_NO_PROSE = re.compile(r"(?<!\S)(?:(?=\S*(?:/\S*/|\w\.\w|[=@\\]))|(?=\W?[-/~]\w))\S+\b")
+"""Addresses, names of hosts and files, paths and flags: their parts are words elsewhere."""
+
+_OF_NAMES = listed(
+    "al alla alle als am au aux aan av af avec bij com con da das de dei del dell della delle "
+    "dels dem den der des di die do dos du el em en et for fur gli hat hay het il in la las le "
+    "les lo los med met mit na nel nella num och og ohne on op or os par para per plus por pour "
+    "sans sin sur til um un una uno und van von voor zu"
+)
+"""Function words, folded, that names and titles hold in lower case, or that are English too."""
 
 
 def foreign(text: str) -> str | None:
@@ -47,12 +68,69 @@ def foreign(text: str) -> str | None:
 def _foreign(read: str) -> str | None:
     if not read.isascii() and _other_script(read):
         return "not in Latin letters"
-    votes = language_votes(_DOTTED.sub(" ", read))
+    prose = _NO_PROSE.sub(" ", read)
+    # A text in capitals shows its names no more than one without any.
+    prose = prose.lower() if prose.isupper() else prose
+    votes = language_votes(prose)
     english = votes.pop("en", 0)
-    best = max(votes, key=lambda language: votes[language], default=None)
-    if best is None or votes[best] < FEWEST_VOTES or votes[best] <= MARGIN * english:
+    told = [name for name, n in votes.items() if n >= FEWEST_VOTES and n > MARGIN * english]
+    if not told:
         return None
-    return f"in {NAMES[best]}"
+    found = _in_prose(words(prose))
+    if max(found.get(name, 0) for name in told) < FEWEST_IN_PROSE:
+        return None
+    return f"in {NAMES[max(told, key=lambda name: votes[name])]}"
+
+
+def _in_prose(found: list[Word]) -> dict[Language, int]:
+    """Return how many function words are no part of a name, by language."""
+    # The letters of other words count once: café, crème and smörgåsbord are English as well.
+    lower = [word for word in found if not word.capital and not _told(word.fold)[0]]
+    counts = {name: 1 for word in lower for name in language_votes(word.text)}
+    run: list[Word] = []
+    for word in found:
+        if word.after != SAME:
+            _count(run, counts)
+            run = []
+        run.append(word)
+    _count(run, counts)
+    return counts
+
+
+def _count(run: list[Word], counts: dict[Language, int]) -> None:
+    """Add those of a run of words with nothing but blanks between, as an item of a list is."""
+    # A run's first word may be a name's article (los angeles), but for a sentence's own capital.
+    led, leads = _beside_prose(run), reversed(_beside_prose(run[::-1]))
+    for at, (word, left, right) in enumerate(zip(run, led, leads, strict=True)):
+        languages, telling = _told(word.fold)
+        if at == 0:
+            counted = right and word.capital and word.after == SENTENCE
+        else:
+            counted = (left or right) and not word.capital
+        weight = 2 if telling and not word.capital else int(counted)
+        for name in languages:
+            counts[name] = counts.get(name, 0) + weight
+
+
+def _beside_prose(run: list[Word]) -> list[bool]:
+    """Return which words follow one in lower case that no name has, function words skipped.
+
+    None of "Penelope de la Cruz" does, read from either side.
+    """
+    beside: list[bool] = []
+    now = False
+    for word in run:
+        beside.append(now)
+        now = not word.capital and (now or _told(word.fold)[1])
+    return beside
+
+
+@lru_cache(maxsize=1 << 12)
+def _told(folded: str) -> tuple[tuple[Language, ...], bool]:
+    """Return the languages of a word, and whether no name has it in lower case."""
+    languages = tuple(language_votes(folded)) if folded.isascii() else ()
+    bare = folded.rstrip("'")
+    return languages, len(bare) > 1 and bare not in _OF_NAMES and "en" not in languages
 
 
 def _other_script(text: str) -> bool:
