@@ -77,3 +77,12 @@ def test_a_value_larger_than_any_vector_is_damage(filled, monkeypatch):
     with VectorCache(filled) as cache:
         assert check(cache, instrument(), TEXTS) == 0
         assert cache.notices
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links are followed there")
+def test_a_lock_that_is_a_link_is_not_followed(path, tmp_path):
+    path.with_name(f"{path.name}.lock").symlink_to(tmp_path / "made elsewhere")
+    with VectorCache(path) as cache:
+        assert check(cache, instrument(), TEXTS) == 0
+        assert f"cannot use {path}" in cache.notices[0]
+    assert not (tmp_path / "made elsewhere").exists()

@@ -8,6 +8,7 @@ from closecall.chat.base import (
     ChatModel,
     ChatReply,
     ChatRequest,
+    ChatUsage,
     Message,
 )
 from closecall.errors import UsageError
@@ -42,3 +43,13 @@ def test_it_plays_the_model_it_is_told():
     identity = ChatIdentity(provider="openai", host="api.example", model="m")
     assert ScriptedChat([], identity=identity).identity is identity
     assert ScriptedChat([]).identity.name == "scripted@test"
+
+
+@pytest.mark.parametrize(
+    "count", [-5, 1 << 60, pytest.param(1 << 20_000, id="huge"), True, 7.5, "7"]
+)
+def test_a_reply_with_a_count_that_is_none_cannot_be_made(count):
+    for usage, name in (((count, 1), "prompt_tokens"), ((1, count), "completion_tokens")):
+        with pytest.raises(UsageError, match=f"ChatReply.usage: {name} must be None or a whole"):
+            ChatReply(content="a", usage=ChatUsage(*usage))
+    assert ChatReply(content="a", usage=ChatUsage(0, None)).usage == (0, None)

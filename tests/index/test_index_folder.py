@@ -49,6 +49,31 @@ def test_a_generation_that_lies_elsewhere_is_refused(tmp_path):
             open_index(place, check=check)
 
 
+def test_at_the_last_generation_nothing_is_written(tmp_path):
+    place, last = tmp_path / "ix", f"v{10**18 - 1}"
+    index = made("exact", path=place)
+    (place / "v1").rename(place / last)
+    rewrite(place, generation=last)
+    before = files(place)
+    found = open_index(place)
+    found.add([("one more", "a text")], vectors=vectors(1))
+    for save in (found.save, lambda: made("exact", path=place)):
+        with pytest.raises(IndexFolderError, match="no generation is left; build the index in a"):
+            save()
+    assert files(place) == before
+    assert open_index(place).search(QUERY, 9) == index.search(QUERY, 9)
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links are followed there")
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path):
+    place = tmp_path / "ix"
+    place.mkdir()
+    (place / ".lock").symlink_to(tmp_path / "made elsewhere")
+    with pytest.raises(UsageError, match=r"cannot write .*ix: .*choose another folder"):
+        made("exact", path=place)
+    assert not (tmp_path / "made elsewhere").exists()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_saved_is_what_is_opened(kind, tmp_path):
     index = made(kind, path=tmp_path / "ix", similarity="euclidean", seed=4)

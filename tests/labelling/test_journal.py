@@ -78,6 +78,19 @@ def test_a_second_writer_is_refused(three):
     Journal(three.path, "cases.jsonl").close()
 
 
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links are followed there")
+@pytest.mark.parametrize("there", [True, False])
+def test_a_journal_that_is_a_link_is_not_followed(tmp_path, there):
+    target, link = tmp_path / "letters.txt", tmp_path / "a.labels.jsonl"
+    if there:
+        target.write_bytes(b"")
+    link.symlink_to(target)
+    with pytest.raises(JournalError, match=r"cannot write .*a\.labels\.jsonl: .*It is a link"):
+        Journal(link, "cases.jsonl")
+    assert not there or target.read_bytes() == b""
+    assert target.exists() == there
+
+
 @pytest.mark.parametrize(
     "content",
     [

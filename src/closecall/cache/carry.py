@@ -100,7 +100,7 @@ def _instruments(connection: sqlite3.Connection, files: Files) -> Iterator[_Inst
 def _checked(
     digest: str, fields: dict[str, Any], rows: Iterator[tuple[Any, ...]]
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield rows whose checksum fits and whose vector has the instrument's width."""
+    """Yield rows whose checksum fits, with a sound vector of the instrument's width."""
     for row in rows:
         *content, check = row
         try:
@@ -110,6 +110,7 @@ def _checked(
         dims, vector = content[3], content[4]
         if not right or dims != fields.get("dims") or len(vector) != 4 * dims:
             raise schema.DamagedRowError("a row is not what was written")
+        schema.require_sound(schema.as_vector(vector), content[5:])
         yield row
 
 

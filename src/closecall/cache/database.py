@@ -215,9 +215,13 @@ def opening_lock(path: Path, timeout: float) -> Iterator[None]:
     """Let one process at a time open, make or set aside the file.
 
     A file that is renamed while another process opens it could end up with that process's side
-    files. Where the file system has no locks, there is none.
+    files. Where the file system has no locks, there is none. A lock that is a link is refused.
     """
-    descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, 0o666)
+    flags = os.O_RDWR | os.O_CREAT
+    # Whoever can write beside the file may not choose what is opened or made.
+    for name in ("O_NOFOLLOW", "O_CLOEXEC"):
+        flags |= getattr(os, name, 0)
+    descriptor = os.open(f"{path}.lock", flags, 0o666)
     try:
         locked = _lock(descriptor, timeout)
         try:

@@ -33,8 +33,14 @@ def explain(cache: VectorCache, instrument: Instrument, role: Role, text: str) -
     if present(cache.path):
         stored = cache.get_many(instrument, [key]).get(key)
         if stored is None:
-            rows = require(cache, lambda c: _same_text(c, text_fingerprint(text)))
-            entries = (_other(row, instrument, role) for row in rows)
+            # Within ``require``, as what a row says may turn out not to be readable.
+            entries = require(
+                cache,
+                lambda connection: [
+                    _other(row, instrument, role)
+                    for row in _same_text(connection, text_fingerprint(text))
+                ],
+            )
             others = tuple(sorted(entries, key=lambda e: (len(e.differences), e.digest, e.role)))
     return Explanation(
         hit=stored is not None,
@@ -62,6 +68,8 @@ def _same_text(connection: sqlite3.Connection, fingerprint: bytes) -> list[tuple
 
 def _other(row: tuple[Any, ...], asked: Instrument, role: Role) -> OtherEntry:
     digest, stored, stored_role, day = row
+    if not isinstance(stored_role, str):
+        raise schema.DamagedRowError("a role is not a text")
     ours, theirs = _flat(msgspec.to_builtins(asked)), _flat(stored)
     differences = [
         Difference(name, theirs.get(name), ours.get(name))

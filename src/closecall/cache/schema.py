@@ -6,12 +6,13 @@ import hashlib
 import json
 import struct
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from closecall.embedders.base import Embedded, TextKey
+from closecall.embedders.base import Embedded, TextKey, Vector
 from closecall.errors import NonFiniteError, ShapeError, UsageError, ZeroVectorError
 from closecall.instrument import Instrument, cache_key, canonical_json, text_fingerprint
 from closecall.records import Tokens
@@ -20,6 +21,9 @@ APPLICATION_ID = 0x43434C56
 """``CCLV`` in the file's header: this SQLite file is a closecall vector cache."""
 
 SCHEMA_VERSION = 1
+
+MAX_DIMS = 1 << 22
+"""The width that the longest value read from the file holds."""
 
 PAGE_SIZE = 8192
 """A row of a 384-dimensional model takes 1.7 kB; pages of 4096 bytes would waste a fifth."""
@@ -104,9 +108,11 @@ def today() -> int:
 
 def day_text(day: int) -> str:
     """Return a stored day as ``2031-01-31``."""
+    if not isinstance(day, int):
+        raise DamagedRowError("a day is not a day")
     try:
         return time.strftime("%Y-%m-%d", time.gmtime(day * 86_400))
-    except (TypeError, ValueError, OverflowError, OSError) as error:
+    except (ValueError, OverflowError, OSError) as error:
         raise DamagedRowError("a day is not a day") from error
 
 
@@ -121,7 +127,7 @@ def read_identity(digest: str, identity: str) -> dict[str, Any]:
     Raises
     ------
     DamagedRowError
-        It is not the identity that gives ``digest``.
+        It is not the identity that gives ``digest``, or lacks what every identity has.
     """
     try:
         fields = json.loads(identity)
@@ -130,6 +136,14 @@ def read_identity(digest: str, identity: str) -> dict[str, Any]:
         raise DamagedRowError("an instrument's identity is not JSON") from error
     if not right or not isinstance(fields, dict):
         raise DamagedRowError("an instrument's identity does not give its digest")
+    dims = fields.get("dims")
+    if (
+        not all(isinstance(fields.get(name), str) for name in ("model", "provider"))
+        or type(dims) is not int
+        or not 0 < dims <= MAX_DIMS
+        or not isinstance(fields.get("prefixes", {}), dict)
+    ):
+        raise DamagedRowError("an instrument's identity is not one of an embedder")
     return fields
 
 
@@ -139,7 +153,7 @@ def prepare(instrument: Instrument, key: bytes, text: TextKey, value: Embedded) 
     Raises
     ------
     UsageError
-        ``key`` is not this text's key under this instrument.
+        ``key`` is not this text's key under this instrument, or a count of tokens is negative.
     VectorError
         The vector is not float32 of shape (dims,), finite and not zero.
     """
@@ -163,6 +177,8 @@ def prepare(instrument: Instrument, key: bytes, text: TextKey, value: Embedded) 
     if tokens is not None:
         seen, total, windows = tokens.seen, tokens.total, tokens.windows
         own, unknown = tokens.own, tokens.unknown
+        if min(seen, total, windows, own, unknown) < 0:
+            raise UsageError(f"counts of tokens are never negative, got {tokens}")
     row = (
         key, fingerprint, role, instrument.dims, blob, seen, total, windows, own, unknown,
     )  # fmt: skip
@@ -192,10 +208,40 @@ def restore(instrument: Instrument, row: tuple[Any, ...]) -> tuple[bytes, Embedd
         raise DamagedRowError(f"a vector is {len(blob) // 4} wide, not {instrument.dims}")
     if not isinstance(day, int):
         raise DamagedRowError("a vector has no day of last use")
-    vector = np.frombuffer(blob, dtype=_STORED).astype(np.float32, copy=False)
+    vector = as_vector(blob)
     vector.flags.writeable = False
-    tokens = None if counts[0] is None else Tokens(*counts)
-    return key, Embedded(vector, tokens)
+    require_sound(vector, counts)
+    return key, Embedded(vector, None if counts[0] is None else Tokens(*counts))
+
+
+def require_sound(vector: Vector, counts: Sequence[int | None]) -> None:
+    """Refuse what ``prepare`` never writes; a checksum may fit it all the same.
+
+    Parameters
+    ----------
+    vector
+        float32, (dims,).
+    counts
+        Seen, total, windows, own and unknown tokens: all of them, from 0, or all None.
+
+    Raises
+    ------
+    DamagedRowError
+        The vector is zero or not finite, or the counts are none.
+    """
+    # One pass, a tenth of the exact check: with a NaN, an infinity or only zeros, it lies outside
+    # these bounds. It may also overflow or vanish for sound vectors of extreme numbers.
+    square = np.vdot(vector, vector)
+    if not 0.0 < square < np.inf and not (np.isfinite(vector).all() and vector.any()):
+        raise DamagedRowError("a vector is zero or not finite")
+    told = [count for count in counts if count is not None]
+    if told and (len(told) < len(counts) or min(told) < 0):
+        raise DamagedRowError("a row's counts of tokens are none")
+
+
+def as_vector(blob: bytes) -> Vector:
+    """Return a stored vector, which shares its bytes where the machine orders them alike."""
+    return np.frombuffer(blob, dtype=_STORED).astype(np.float32, copy=False)
 
 
 def checksum(digest: str, row: tuple[Any, ...]) -> bytes:

@@ -55,7 +55,8 @@ def goes_by(one: Identified, name: str) -> bool:
     model = one.identity.get("model")
     return (
         name in one.names
-        or name in {one.name, model, *(kind for kind in kinds if kind)}
+        # An identity may hold any JSON here, lists as well.
+        or any(name == other for other in (one.name, model, *kinds))
         or name in {f"{kind}:{model}" for kind in kinds}
         or (len(name) >= SHORTEST and one.digest.startswith(name))
     )

@@ -39,6 +39,9 @@ Time: TypeAlias = Annotated[
     str, msgspec.Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")
 ]
 
+Latency: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
+"""Milliseconds."""
+
 _CHECK = 16
 
 
@@ -112,14 +115,14 @@ class RecordedReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     finish: str = "stop"
     model: str = ""
     usage: ChatUsage = ChatUsage()
-    latency_ms: float | None = None
+    latency_ms: Latency | None = None
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a subject answered: any JSON value, and how long it took (milliseconds)."""
 
     answer: JSON
-    latency_ms: float | None = None
+    latency_ms: Latency | None = None
 
 
 _REPLIES: dict[str, type[msgspec.Struct]] = {
@@ -240,6 +243,17 @@ def _identified(row: dict[str, Any]) -> tuple[Identified, str]:
 def _entry(row: dict[str, Any]) -> tuple[Entry, str]:
     """Return an entry and the key it has to have; refuse a reply that is none of its kind."""
     entry: Entry = _converted(row, Entry)
+    return entry, key_of(require_sound(entry), entry.identity, entry.request)
+
+
+def require_sound(entry: Entry) -> Kind:
+    """Return an entry's kind, once its request and its reply are those of the kind.
+
+    Raises
+    ------
+    ValueError
+        With a short reason, without the place.
+    """
     kind = next((kind for kind in KINDS if kind == entry.kind), None)
     if kind is None:
         raise ValueError(
@@ -252,9 +266,11 @@ def _entry(row: dict[str, Any]) -> tuple[Entry, str]:
             raise ValueError("reply: has either a vector or a reason why there is none")
         if reply.vector is not None:
             read_vector(reply.vector)
+    if kind == "chat":
+        _converted(entry.request.get("messages", []), list[dict[str, JSON]], "request: messages")
     if canonical(entry.request) != entry.request:
         raise ValueError("request: holds a text that is not in its canonical form (NFC, LF)")
-    return entry, key_of(kind, entry.identity, entry.request)
+    return kind
 
 
 def _object(line: bytes) -> dict[str, Any]:

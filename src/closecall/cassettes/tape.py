@@ -24,6 +24,7 @@ from closecall.cassettes.entries import (
     Line,
     read_header,
     read_line,
+    require_sound,
     write_header,
     write_line,
 )
@@ -139,9 +140,11 @@ class Tape:
         Raises
         ------
         CassetteError
-            It cannot be kept: no room, too long, half a character.
+            It cannot be kept: no room, too long, half a character, a reply that is none.
         """
         try:
+            if isinstance(line, Entry):
+                require_sound(line)  # what could not be read back is not written
             data = write_line(line).encode() + b"\n"
         except ValueError as error:
             raise CassetteError(f"{self.path}: cannot hold a recording: {error}") from error

@@ -9,14 +9,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Annotated, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
+from closecall.embedders.metering import MOST_TOKENS, as_count
+from closecall.errors import UsageError
 from closecall.instrument import canonical_json
 from closecall.records import JSON
 
 Speaker: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+
+TokenCount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MOST_TOKENS)]
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,10 +58,10 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChatUsage(NamedTuple):
-    """Tokens as the provider reports them; None where it does not, which is no zero."""
+    """Tokens as the provider reports them, 0 to 2^32; None where it does not, which is no zero."""
 
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: TokenCount | None = None
+    completion_tokens: TokenCount | None = None
 
 
 class ChatReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +69,11 @@ class ChatReply(msgspec.Struct, frozen=True, kw_only=True):
 
     ``model`` is what the server calls itself. ``latency_ms`` is the time the request took;
     0 for a recorded one.
+
+    Raises
+    ------
+    UsageError
+        A number of tokens is none.
     """
 
     content: str
@@ -72,6 +82,14 @@ class ChatReply(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     usage: ChatUsage = ChatUsage()
     latency_ms: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, count in zip(ChatUsage._fields, self.usage, strict=True):
+            if count is not None and as_count(count) is None:
+                raise UsageError(
+                    f"ChatReply.usage: {name} must be None or a whole number from 0 to "
+                    f"{MOST_TOKENS}, not a {type(count).__name__} that is neither"
+                )
 
 
 class ChatFailure(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from closecall.chat.base import ChatReply, ChatUsage, ToolCall
+from closecall.embedders.metering import as_count
 from closecall.records import is_whole_text
 
 LENGTH = "length"
@@ -69,7 +70,7 @@ def _usage(found: Mapping[str, Any]) -> ChatUsage:
     usage = found.get("usage")
     counted = usage if isinstance(usage, Mapping) else {}
     return ChatUsage(
-        _count(counted.get("prompt_tokens")), _count(counted.get("completion_tokens"))
+        as_count(counted.get("prompt_tokens")), as_count(counted.get("completion_tokens"))
     )
 
 
@@ -142,7 +143,3 @@ def _text(content: object) -> str | None:
 
 def _word(value: object) -> str:
     return value.strip()[:_WORD] if isinstance(value, str) and value.isprintable() else ""
-
-
-def _count(value: object) -> int | None:
-    return value if type(value) is int and value >= 0 else None

@@ -18,6 +18,15 @@ UNKNOWN_REPLY = 500
 and a reply without a bound is taken to have 500 tokens."""
 
 
+MOST_TOKENS = 1 << 32
+"""A request takes no more; who says so is not believed, so that sums stay exact."""
+
+
+def as_count(value: object) -> int | None:
+    """Return a number of tokens as a server sent it; None unless a whole one in its range."""
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
+
+
 class Used(NamedTuple):
     """Tokens of one request; None where the provider does not say, which is no zero."""
 

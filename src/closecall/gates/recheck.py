@@ -37,7 +37,8 @@ def gate_result_problems(folder: str | os.PathLike[str]) -> Iterator[str]:
     from closecall.runs.reader import open_run
 
     reader = open_run(folder)
-    named = reader.header.get("producer", {}).get("name") == "closecall"
+    producer = reader.header.get("producer")
+    named = isinstance(producer, dict) and producer.get("name") == "closecall"
     if reader.running or not (named or own_header(reader)):
         return
     run = load_run(folder, counts=False)

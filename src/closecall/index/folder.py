@@ -54,12 +54,13 @@ def building(folder: Path) -> Iterator[Path]:
     UsageError
         The folder holds other things, or cannot be written.
     IndexFolderError
-        Another process is writing there, or it cannot be told.
+        Another process is writing there, or it cannot be told; or no generation is left.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _require_ours(folder)
         with _locked(folder):
+            _next(folder)
             place = folder / BUILDING
             _remove(place)
             for left in folder.glob(f"{_PREFIX}*"):  # of a writer killed at its last step
@@ -169,7 +170,10 @@ def _next(folder: Path) -> str:
     except IndexFolderError:
         taken = [int(p.name[1:]) for p in folder.iterdir() if GENERATION.fullmatch(p.name)]
         current = max(taken, default=0)
-    return f"v{current + 1}"
+    following = f"v{current + 1}"
+    if not GENERATION.fullmatch(following):
+        raise IndexFolderError(f"{folder}: no generation is left; build the index in a new folder")
+    return following
 
 
 def _remove(path: Path) -> None:
@@ -195,7 +199,11 @@ def _sync(path: Path) -> None:
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the folder's lock, which the system drops when the process dies."""
-    with (folder / LOCK).open("ab") as file:
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+    # A link in a folder from elsewhere may not choose which file is opened or made.
+    for name in ("O_BINARY", "O_NOFOLLOW", "O_CLOEXEC"):
+        flags |= getattr(os, name, 0)
+    with os.fdopen(os.open(folder / LOCK, flags, 0o666), "ab") as file:
         try:
             locking.lock(file.fileno())
         except locking.BusyError:

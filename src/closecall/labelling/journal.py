@@ -188,18 +188,22 @@ class Journal:
 
 
 def _opened(path: Path) -> int:
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+    for name in ("O_BINARY", "O_NOFOLLOW", "O_CLOEXEC"):
+        flags |= getattr(os, name, 0)
     # A pipe or a device would wait for a reader, or keep nothing.
     if exists(path) and not is_file(path):
         raise JournalError(f"{path}: is no file that labels can be kept in; name one with -o PATH")
     try:
-        return os.open(path, flags | getattr(os, "O_CLOEXEC", 0), 0o644)
+        return os.open(path, flags, 0o644)
     except OSError as error:
         raise _unwritable(path, error) from error
 
 
 def _unwritable(path: Path, error: OSError) -> JournalError:
     hint = " Keep the labels elsewhere with -o PATH."
+    if error.errno == errno.ELOOP:
+        hint = " It is a link, which is not followed: name the file itself with -o PATH."
     if error.errno in {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}:
         hint = " Make room and start again: every label before this one is safe."
     return JournalError(f"cannot write {path}: {error.strerror or error}.{hint}")

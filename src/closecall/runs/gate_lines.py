@@ -44,7 +44,9 @@ _OUTCOMES = {
 }
 _WHOLE_OUTCOMES = {EXIT_PASSED: SHIP, EXIT_FAILED: NO_SHIP}
 _NUMBERS = ("value", "limit", "margin", "lowest", "highest")
-_COMPARABILITY = frozenset({"comparable", "incomparable", "not_applicable"})
+# Lists, as what stands in a line of anyone's may not be hashable.
+_COMPARABILITY = ["comparable", "incomparable", "not_applicable"]
+_ALL_OUTCOMES = [SHIP, NO_SHIP, OPEN]
 _REQUIRED = (
     "schemaVersion", "gateId", "decisionId", "rule", "inputs", "comparability", "outcome",
     "decidedAt",
@@ -176,8 +178,8 @@ def line_problems(
         seen[line["decisionId"]] += 1
         if seen[line["decisionId"]] > 1:
             yield f"{place}:{number}: decisionId {line['decisionId']!r} stands there twice"
-        for member in (line["inputs"].get("results"), line.get("decisive")):
-            named.update(one for one in member or () if isinstance(one, str))
+        for member in (line["inputs"].get("results", []), line.get("decisive", [])):
+            named.update(one for one in member if isinstance(one, str))
     if named:
         named.difference_update(result_ids)
         for one in sorted(named):
@@ -254,18 +256,29 @@ def _problem(line: Document) -> str | None:  # noqa: PLR0911 - one check after t
     if not isinstance(line["inputs"], dict):
         return "inputs must be an object"
     if line["comparability"] not in _COMPARABILITY:
-        return f"no such comparability: {line['comparability']!r}"
-    if line["outcome"] not in {SHIP, NO_SHIP, OPEN}:
-        return f"no such outcome: {line['outcome']!r}"
+        return f"no such comparability: {line['comparability']!r:.80}"
+    if line["outcome"] not in _ALL_OUTCOMES:
+        return f"no such outcome: {line['outcome']!r:.80}"
     if line["comparability"] == "incomparable" and line["outcome"] == SHIP:
         return "what cannot be compared is never shipped"
-    return _own_problem(line)
+    return _results_problem(line) or _own_problem(line)
+
+
+def _results_problem(line: Document) -> str | None:
+    """Return where a line names results otherwise than in a list."""
+    named = {"inputs.results": line["inputs"], "decisive": line}
+    for name, member in named.items():
+        value = member.get(name.rpartition(".")[2], [])
+        if not isinstance(value, list):
+            return f"{name} must be a list, got {value!r:.80}"
+    return None
 
 
 def _own_problem(line: Document) -> str | None:
     """Return where our own facts say another thing than the line they stand in."""
-    if line["gateId"] == WHOLE and line.get("exitCode") in _WHOLE_OUTCOMES:
-        wanted = _WHOLE_OUTCOMES[line["exitCode"]]
+    code = line.get("exitCode")
+    if line["gateId"] == WHOLE and type(code) is int and code in _WHOLE_OUTCOMES:
+        wanted = _WHOLE_OUTCOMES[code]
         return None if line["outcome"] == wanted else f"the outcome should be {wanted}"
     own = line.get("ext")
     facts = own.get(EXT) if isinstance(own, dict) else None

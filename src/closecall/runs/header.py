@@ -19,7 +19,7 @@ from closecall.runs.results import CUTOFF_WORDS, cutoff_note, cutoff_source
 from closecall.runs.shards import Shard
 from closecall.runs.values import time_key
 from closecall.subjects.base import SubjectIdentity
-from closecall.subjects.repeats import SUCCESS_THRESHOLD
+from closecall.subjects.repeats import MOST, SUCCESS_THRESHOLD
 
 
 class MetricPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,7 +154,15 @@ class RunHeader(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def from_json(cls, value: object) -> RunHeader:
         """Read a header back; raises ``msgspec.ValidationError`` naming the field."""
-        return msgspec.convert(value, cls)
+        found = msgspec.convert(value, cls)
+        if not found.metrics:
+            raise msgspec.ValidationError("metrics: a run has at least one")
+        # Memory is asked for by this number before the lines are seen.
+        if not 1 <= found.runs <= MOST:
+            raise msgspec.ValidationError(f"runs: must be 1 to {MOST}, is {found.runs}")
+        if not 0 < found.success_threshold <= 1:
+            raise msgspec.ValidationError("success_threshold: must be above 0 and at most 1")
+        return found
 
 
 def ended(header: RunHeader, time: Any, place: str) -> RunHeader:

@@ -19,6 +19,9 @@ EXT = "closecall"
 MAX_SOURCE = 512
 """Characters the format keeps of where a threshold comes from."""
 
+MAX_DURATION_MS = 1e15
+"""More than any run can take."""
+
 
 class _Facts(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What the format has no member for."""
@@ -150,7 +153,7 @@ def from_line(plan: MetricPlan, line: dict[str, Any]) -> MetricResult:
 def case_result(header: RunHeader, case: Case, lines: list[dict[str, Any]]) -> CaseResult:
     """Return a case with its results, in the order of the header's metrics."""
     by_path = {line["path"]: line for line in lines}
-    durations = [line["durationMs"] for line in lines if "durationMs" in line]
+    durations = [_duration(line) for line in lines if "durationMs" in line]
     results = [from_line(plan, by_path[plan.id]) for plan in header.metrics]
     if header.cascade:
         results = [
@@ -163,3 +166,14 @@ def case_result(header: RunHeader, case: Case, lines: list[dict[str, Any]]) -> C
         duration_ms=sum(durations) if durations else None,
         cascade=header.cascade,
     )
+
+
+def _duration(line: dict[str, Any]) -> float:
+    """Return the milliseconds of a line, bounded so that any number of them adds up."""
+    found = line["durationMs"]
+    sound = isinstance(found, int | float) and not isinstance(found, bool)
+    if not sound or not 0 <= found <= MAX_DURATION_MS:
+        raise ValueError(
+            f"durationMs must be a number from 0 to {MAX_DURATION_MS:g}, got {found!r:.40}"
+        )
+    return float(found)

@@ -192,9 +192,9 @@ def result_problem(line: Document) -> str | None:  # noqa: PLR0911 - one check a
     evaluator = line.get("evaluator")
     if not isinstance(evaluator, dict) or not isinstance(evaluator.get("id"), str):
         return "evaluator must have an id"
-    trial = line.get("trial", 0)
-    if not isinstance(trial, int | float) or trial != int(trial):
-        return f"trial must be a whole number, got {trial!r}"
+    problem = _optional_problem(line)
+    if problem:
+        return problem
     state = line["state"]
     if state not in _STATES:
         return f"no such state: {state!r}"
@@ -205,6 +205,15 @@ def result_problem(line: Document) -> str | None:  # noqa: PLR0911 - one check a
     if not isinstance(line.get("reason", ""), str):
         return f"reason must be a text, got {line['reason']!r}"
     return _scores_problem(line.get("scores", []))
+
+
+def _optional_problem(line: Document) -> str | None:
+    trial, ext = line.get("trial", 0), line.get("ext", {})
+    if not isinstance(trial, int | float) or trial != int(trial):
+        return f"trial must be a whole number, got {trial!r}"
+    if not isinstance(ext, dict) or not isinstance(ext.get("closecall", {}), dict):
+        return "ext must be an object, and closecall in it one too"
+    return None
 
 
 def _scores_problem(scores: Any) -> str | None:

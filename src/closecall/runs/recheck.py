@@ -205,7 +205,7 @@ def _line_problems(header: RunHeader, line: Document) -> Iterator[str]:
         stated = score.get("normalized")
         if score["metric"] != plan.id:
             yield f"scores {score['metric']!r}"
-        elif isinstance(own, int | float) and stated not in {None, round(own / 100, 6)}:
+        elif isinstance(own, int | float) and stated not in (None, round(own / 100, 6)):
             yield f"normalized should be {round(own / 100, 6)!r}, is {stated!r}"
 
 

@@ -24,7 +24,7 @@ from closecall.runs.recovery import require_same_case
 from closecall.runs.results import CaseResult
 from closecall.runs.spent_file import read_spending
 from closecall.runs.summary import RunTally
-from closecall.runs.trial_lines import order_of, row_of
+from closecall.runs.trial_lines import NOT_A_ROW, order_of, row_of
 from closecall.runs.wire import Document
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def _understood(
     """Return a case whose results begin at that line, or say why they cannot be understood."""
     try:
         return row_of(header, case, own, responses)
-    except (KeyError, TypeError, ValueError, StopIteration, msgspec.ValidationError) as error:
+    except NOT_A_ROW as error:
         raise RunFolderError(
             f"{root / files.RESULTS}:{number}: the results of case {own[0].get('caseId')!r} "
             f"cannot be read: {error!r}"

@@ -22,6 +22,18 @@ AT_LEAST, MEAN = "AtLeast", "Mean"
 """How the runs of a metric with a cutoff, and of one without, come to one state."""
 
 
+NOT_A_ROW = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    StopIteration,
+    TypeError,
+    ValueError,
+    msgspec.ValidationError,
+)
+"""What reading lines ends in that are not those of one case: anyone may have written them."""
+
+
 def order_of(header: RunHeader) -> Order:
     """Return in which order the lines of a case of this run stand."""
     return Order(tuple(plan.id for plan in header.metrics), header.runs)

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from closecall.errors import RunFolderError, UsageError
+from closecall.errors import ClosecallError, RunFolderError, UsageError
 from closecall.runs import files
 from closecall.runs.aef import FileDigest, seal_document
 from closecall.runs.gate_lines import gate_problems
@@ -15,11 +15,14 @@ from closecall.runs.recheck import Recheck, own_header
 from closecall.runs.stored import rows_with_lines
 from closecall.runs.tally import KINDS, PENDING, Tally
 from closecall.runs.trial_check import TrialCheck
+from closecall.runs.trial_lines import NOT_A_ROW
 from closecall.runs.values import MAX_PATH, require_plain, result_id, time_key
 from closecall.runs.wire import MAX_SEAL, Document, dump_document
 
 MOST = 100
 """Problems listed; further ones are counted."""
+NOT_UNDERSTOOD = (*NOT_A_ROW, RecursionError)
+"""What checking a run ends in whose values no check was made for."""
 _NEAR = 1e-9
 SEALERS = ("producer", "ingest")
 _MEMBERS = ("N", "n", "notMeasured", "sum", "sumSq", "value")
@@ -42,6 +45,11 @@ def told(problems: Iterable[str]) -> list[str]:
     return [*found, f"... and {more} more"] if more else found
 
 
+def not_understood(place: object, error: Exception) -> str:
+    """Return the problem of a run whose values no check was made for."""
+    return f"{place}: the run cannot be understood ({type(error).__name__}: {str(error)[:200]})"
+
+
 def seal_problems(run: RunReader) -> list[str]:
     """Return what no longer is as it was sealed; empty for a folder without a seal."""
     if not run.sealed:
@@ -62,16 +70,18 @@ def _problems(run: RunReader) -> Iterator[str]:
         stray = [path for path in paths if path in {files.WRITER, *files.STAGED}]
         for path in sorted({*files.strangers(paths), *stray}):
             yield f"{run.path / path}: does not belong in a closed run"
-    yield from header_problems(run)
-    summary = SummaryCheck(run)
-    yield from summary.problems
     try:
+        yield from header_problems(run)
+        summary = SummaryCheck(run)
+        yield from summary.problems
         yield from _line_problems(run, summary)
         yield from _own_problems(run)
         yield from gate_problems(run)
         yield from summary.compare()
-    except RunFolderError as error:
+    except ClosecallError as error:
         yield str(error)
+    except NOT_UNDERSTOOD as error:
+        yield not_understood(run.path, error)
     # Also where the lines end in an error: the seal says which file was changed.
     if run.sealed:
         yield from _seal_problems(run, paths)
@@ -204,13 +214,13 @@ def _seal_problems(run: RunReader, paths: list[str]) -> Iterator[str]:
     try:
         seal = files.read_document(run.path, files.SEAL, MAX_SEAL)
         stated = {str(s["name"]): s["digest"]["sha256"] for s in seal["subject"]}
-        predicate = dict(seal["predicate"])
+        predicate = predicate_of(seal)
         sealed_at = predicate["sealedAt"]
         actual = {path: files.digest(run.path, path) for path in files.sealed_files(paths)}
     except RunFolderError as error:
         yield str(error)
         return
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, AttributeError, ValueError):
         yield f"{place}: is not laid out as a seal"
         return
     if len(stated) != len(seal["subject"]):
@@ -225,6 +235,14 @@ def _seal_problems(run: RunReader, paths: list[str]) -> Iterator[str]:
     with files.open_regular(run.path, files.SEAL) as file:
         data = file.read(MAX_SEAL)
     yield from spelling_problems(place, data, expected, predicate)
+
+
+def predicate_of(seal: Document) -> Document:
+    """Return what a seal says of its run; ``TypeError`` where that is no object."""
+    predicate = seal["predicate"]
+    if not isinstance(predicate, dict):
+        raise TypeError("predicate")
+    return predicate
 
 
 def told_otherwise(place: object, seal: Document, expected: Document) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from closecall.errors import RunFolderError, StorageError
 from closecall.gates.recheck import gate_result_problems
 from closecall.runs.reader import RunReader, open_run
-from closecall.runs.verify import told
+from closecall.runs.verify import NOT_UNDERSTOOD, not_understood, told
 from closecall.signing.checking import check_signature
 from closecall.signing.public_keys import Keys, PublicKey, trusted_keys
 from closecall.signing.records import Verification
@@ -64,6 +64,8 @@ def verify_folder(folder: Path, keys: tuple[PublicKey, ...], place: str) -> Veri
             found = told(gate_result_problems(folder))
     except (RunFolderError, StorageError) as error:
         found = [str(error)]
+    except NOT_UNDERSTOOD as error:  # of the gates: the run's own check has passed
+        found = [not_understood(folder, error)]
     problems = [*found, *signed.problems]
     return Verification(
         place=place,

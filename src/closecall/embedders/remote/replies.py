@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from closecall.embedders.base import Vector
+from closecall.embedders.metering import as_count
 from closecall.embedders.remote.providers import BASE64, FLOAT
 
 
@@ -100,7 +101,7 @@ def _decoded(body: bytes) -> tuple[list[tuple[object, object]], str, int | None]
         return _decoded_by_piece(body)
     used = whole.usage.prompt_tokens if whole.usage is not None else None
     entries: list[tuple[object, object]] = [(one.index, one.embedding) for one in whole.data]
-    return entries, whole.model.strip(), used if used is None or used >= 0 else None
+    return entries, whole.model.strip(), as_count(used)
 
 
 def _decoded_by_piece(
@@ -125,7 +126,7 @@ def _decoded_by_piece(
     return (
         [(one.get("index"), one.get("embedding")) for one in data],
         model.strip() if isinstance(model, str) else "",
-        used if type(used) is int and used >= 0 else None,
+        as_count(used),
     )
 
 

@@ -91,7 +91,7 @@ def seal_problems(store: Store, run: Document) -> Iterator[str]:
     place = f"{store.place}/{files.SEAL}"
     if not store.exists(files.SEAL):
         return
-    from closecall.runs.verify import spelling_problems, told_otherwise
+    from closecall.runs.verify import predicate_of, spelling_problems, told_otherwise
 
     if run["status"] == "running":
         yield f"{place}: seals a run that {files.RUN} says is still being written"
@@ -99,7 +99,7 @@ def seal_problems(store: Store, run: Document) -> Iterator[str]:
     try:
         stated = read_document(store, files.SEAL, MAX_SEAL)
         digests = {str(s["name"]): str(s["digest"]["sha256"]) for s in stated["subject"]}
-        predicate = dict(stated["predicate"])
+        predicate = predicate_of(stated)
         actual = {name: digest_in(store, name) for name in sealed_names(store)}
         expected = seal_document(run, actual, predicate["sealedAt"])
     except (RunFolderError, StorageError) as error:

@@ -29,7 +29,7 @@ from closecall.runs.spending import Spending
 from closecall.runs.spent_file import SPENT
 from closecall.runs.stored import answered_in, usage_in, watched_in
 from closecall.runs.summary import RunTally
-from closecall.runs.trial_lines import row_of
+from closecall.runs.trial_lines import NOT_A_ROW, row_of
 from closecall.storage import Store
 from closecall.storage.places import is_url
 
@@ -153,13 +153,7 @@ def understood(place: str, header: RunHeader, record: Record) -> CaseResult:
     """
     try:
         return read_row(header, record)
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        StopIteration,
-        msgspec.ValidationError,
-    ) as error:
+    except NOT_A_ROW as error:
         reason = error if isinstance(error, ValueError) else repr(error)
         raise RunFolderError(f"{place}: cannot be understood: {reason}") from error
 

@@ -16,7 +16,13 @@ from closecall.runs.parts.rows import RECORD, columns_of, parse_record, values_o
 from closecall.runs.parts.sealing import seal_problems, strangers
 from closecall.runs.parts.stored import understood
 from closecall.runs.recheck import Recheck
-from closecall.runs.verify import SummaryCheck, header_problems, told
+from closecall.runs.verify import (
+    NOT_UNDERSTOOD,
+    SummaryCheck,
+    header_problems,
+    not_understood,
+    told,
+)
 from closecall.seen import Seen, mark_of
 
 if TYPE_CHECKING:
@@ -52,6 +58,8 @@ def _problems(run: PartsReader) -> Iterator[str]:
         yield from summary.compare()
     except ClosecallError as error:
         yield str(error)
+    except NOT_UNDERSTOOD as error:
+        yield not_understood(place, error)
     # Also where the parts end in an error: the seal says which file was changed.
     yield from seal_problems(run.store, run.header)
 
