@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from closecall.datasets import _parquet, _parquet_batches, _parquet_pages, open_dataset
-from closecall.datasets._parquet_footer import footer
+from closecall.datasets._parquet_footer import BYTE_ARRAY, Chunk, Group, footer
 from closecall.datasets._parquet_pages import weigh
 from closecall.errors import DatasetError
 from closecall.importing import open_import
@@ -116,6 +116,40 @@ def test_pages_weigh_what_they_are(tmp_path):
     assert found[0].page + found[0].dictionary >= plain / 20
     assert found[1].dictionary == 1_004
     assert found[2].page < 30_000
+
+
+def test_zero_bytes_are_no_pages(tmp_path):
+    """A head without anything, of one byte: as many as there are bytes would be read."""
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"PAR1" + bytes(10_000))
+    column = Chunk(BYTE_ARRAY, 100, 10_000, 4, 0)
+    with path.open("rb") as file, pytest.raises(ValueError, match="lacks its kind or its size"):
+        weigh(file, Group((column,), 100), [0])
+
+
+def test_a_head_ends_where_its_column_does(tmp_path):
+    """However long it says that it is, no more is read of it for each column."""
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"PAR1" + b"\x18\xff\xff\xff\x01" + bytes(100_000))
+    group = Group((Chunk(BYTE_ARRAY, 100, 50, 4, 0),), 100)
+    with path.open("rb") as file:
+        with pytest.raises(ValueError, match="page is damaged"):
+            weigh(file, group, [0])
+        assert file.tell() < 1_000
+
+
+def test_columns_that_overlap_are_refused(tmp_path):
+    path = put(tmp_path / "a.parquet", {"input": ["a" * 64], "response": ["b" * 64]})
+    data = path.read_bytes()
+    length = int.from_bytes(data[-8:-4], "little")
+    facts = pq.ParquetFile(path).metadata.row_group(0)
+    packed = facts.column(0).total_compressed_size
+    zigzag = bytes([2 * packed & 127 | 128, 2 * packed >> 7])
+    footer_at = len(data) - 8 - length
+    assert data.count(zigzag, footer_at) >= 2
+    larger = data[:footer_at] + data[footer_at:].replace(zigzag, b"\xfe\x7f")
+    path.write_bytes(larger)
+    assert "its columns take" in refusal(scanned, path)
 
 
 @pytest.mark.parametrize("seed", range(300))

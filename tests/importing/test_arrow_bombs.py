@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from closecall.datasets._parquet_batches import text_bytes
 from closecall.errors import DatasetError
 from closecall.importing import arrow_messages, open_import
 
@@ -141,6 +142,66 @@ def test_a_file_s_messages_are_those_that_its_footer_names(put):
     footer = footer.replace(struct.pack("<q", place), struct.pack("<q", place + 56))
     path.write_bytes(data[:8] + bytes(56) + messages + footer + data[-10:])
     assert "batch 0 unpacks to" in refusal(path)
+
+
+def test_a_message_that_ends_where_it_begins_is_refused(put):
+    """The next one would be this one again, for ever."""
+    path = put("stream", batch(question=coded("a", "b")), packed=None)
+    data = bytearray(path.read_bytes())
+    at = data.index(b"\xff\xff\xff\xff", 8)  # after the schema: the dictionary
+    (size,) = struct.unpack_from("<I", data, at + 4)
+    messages = pa.ipc.MessageReader.open_stream(bytes(data))
+    messages.read_next_message()
+    body = len(messages.read_next_message().body)
+    place = data.index(struct.pack("<q", body), at + 8)
+    assert place < at + 8 + size
+    struct.pack_into("<q", data, place, -(8 + size))
+    path.write_bytes(data)
+    assert "length below 0" in refusal(path)
+
+
+ONE = "a" * 1_000
+RUNS = pa.RunEndEncodedArray.from_arrays(pa.array([8], pa.int32()), pa.array([ONE]))
+ZEROS = pa.array([0] * 8, pa.int32())
+VIEWS = pa.ListViewArray.from_arrays(ZEROS, pa.array([1] * 8, pa.int32()), pa.array([ONE]))
+UNION = pa.UnionArray.from_dense(pa.array([0] * 8, pa.int8()), ZEROS, [pa.array([ONE])])
+LISTS = pa.DictionaryArray.from_arrays(ZEROS, pa.array([[ONE]]))
+
+
+@FORMS
+@pytest.mark.parametrize(
+    ("column", "named"),
+    [
+        (RUNS, "run_end_encoded"), (VIEWS, "list_view"), (UNION, "union"), (LISTS, "dictionary"),
+        (pa.StructArray.from_arrays([LISTS], ["inner"]), "dictionary"),
+    ],
+    ids=["runs", "views", "union", "lists", "inside"],
+)  # fmt: skip
+def test_types_whose_texts_cannot_be_counted_are_refused_by_name(put, form, column, named):
+    path = put(form, batch(question=["q"] * 8, note=column), packed=None)
+    with pytest.raises(DatasetError, match=f"column `note` holds .*{named}.*cast the column"):
+        questions(path)
+
+
+def test_texts_that_stand_for_many_are_counted_before_they_are_made(put, monkeypatch):
+    monkeypatch.setattr("closecall.importing.arrow.MAX_TEXTS", 10_000)
+    views = pa.array(["x", *[ONE] * 8, None, "short"], pa.string_view())
+    fixed = pa.DictionaryArray.from_arrays(ZEROS, pa.array([ONE.encode()], pa.binary(1_000)))
+    for column, size in (
+        (views, 8_006), (views[1:3], 2_000), (views[9:], 5), (fixed, 8_000),
+        (pa.array([ONE.encode()] * 8, pa.binary(1_000)), 8_000),
+        (pa.DictionaryArray.from_arrays(ZEROS, views[1:2]), 8_000),
+    ):  # fmt: skip
+        assert text_bytes(batch(question=column)) == size
+    assert questions(put("file", batch(question=views[:9]), packed=None)) == ["x", *[ONE] * 8]
+    long = pa.array(["q", ONE * 11], pa.string_view())
+    with pytest.raises(DatasetError, match=r"rows\.arrow\[1\]: holds more than 10,000 bytes"):
+        questions(put("file", batch(question=long), packed=None))
+
+
+def test_names_of_classes_that_are_nested_beyond_measure_are_none(put):
+    made = batch(question=["q"]).replace_schema_metadata({"huggingface": "[" * 200_000})
+    assert questions(put("file", made, packed=None)) == ["q"]
 
 
 @FORMS

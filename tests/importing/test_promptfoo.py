@@ -191,7 +191,7 @@ def test_lists_of_variables_stay_lists_where_the_test_says_so(write, taken):
 
 def test_a_test_that_becomes_too_many_is_refused(write, taken):
     many = {"vars": {name: list("abcdefghijklmnopqrstuvwxyz") for name in "abc"}}
-    with pytest.raises(DatasetError, match=r"tests.json\[0\]: vars: make 17,576 cases"):
+    with pytest.raises(DatasetError, match=r"tests.json\[0\]: vars: make more than 10,000 cases"):
         taken(write("tests.json", [many]))
 
 

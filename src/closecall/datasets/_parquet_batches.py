@@ -38,7 +38,11 @@ def parquet_file(file: BinaryIO, **options: Any) -> Any:
 
 
 def batches(
-    file: BinaryIO, opened: Any, groups: Sequence[int], columns: Sequence[str] | None = None
+    file: BinaryIO,
+    opened: Any,
+    groups: Sequence[int],
+    columns: Sequence[str] | None = None,
+    most: int = ROWS,
 ) -> Iterator[Any]:
     """Yield the record batches of row groups.
 
@@ -50,6 +54,8 @@ def batches(
         Positions of the row groups.
     columns
         Those wanted; None: all.
+    most
+        Rows of a batch, 1 or more.
 
     Raises
     ------
@@ -64,7 +70,7 @@ def batches(
     if len(found) != facts.num_row_groups:
         raise ValueError("the footer can be read in two ways")
     for group in groups:
-        rows, kept = ROWS, []
+        rows, kept = most, []
         at_once = 0
         weighed = weigh(file, found[group], leaves)
         for at, one in zip(leaves, weighed, strict=True):
@@ -90,13 +96,19 @@ def _in_dictionary(chunk: Chunk, weighed: Column) -> bool:
 
 
 def text_bytes(array: Any) -> int:
-    """Return the bytes of an array's or a batch's texts when each stands for itself."""
+    """Return the bytes of an array's or a batch's texts when each stands for itself.
+
+    Types that are no Parquet file's are 0 but for views of texts: run-end encoded columns, unions,
+    views of lists, dictionaries of lists and objects.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if isinstance(array, pa.RecordBatch):
         return sum(text_bytes(column) for column in array.columns)
     kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return text_bytes(array.storage)
     if pa.types.is_dictionary(kind):
         return _coded_bytes(array)
     inner: list[Any] = []
@@ -106,7 +118,7 @@ def text_bytes(array: Any) -> int:
         inner = [array.keys, array.items]
     elif hasattr(array, "flatten") and hasattr(kind, "value_type"):
         inner = [array.flatten()]
-    own = pc.sum(pc.binary_length(array)).as_py() if _is_text(kind) else 0
+    own = pc.sum(_lengths(array)).as_py() if _is_text(kind) else 0
     return int(own or 0) + sum(map(text_bytes, inner))
 
 
@@ -116,12 +128,33 @@ def _coded_bytes(array: Any) -> int:
 
     if not _is_text(array.dictionary.type):
         return 0
-    lengths = pc.cast(pc.binary_length(array.dictionary), pa.int64())
+    lengths = pc.cast(_lengths(array.dictionary), pa.int64())
     return int(pc.sum(lengths.take(array.indices)).as_py() or 0)
+
+
+def _lengths(array: Any) -> Any:
+    """Return the bytes of each text of an array, null for null."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not _is_view(array.type):
+        return pc.binary_length(array)
+    views = np.frombuffer(array.buffers()[1] or b"", np.int32)  # four numbers each, length first
+    first = 4 * array.offset
+    lengths = views[first : first + 4 * len(array) : 4]
+    return pa.array(lengths, mask=array.is_null().to_numpy(zero_copy_only=False))
+
+
+def _is_view(kind: Any) -> bool:
+    return str(kind) in {"string_view", "binary_view"}
 
 
 def _is_text(kind: Any) -> bool:
     import pyarrow.types as known
 
-    tests = (known.is_string, known.is_large_string, known.is_binary, known.is_large_binary)
+    tests = (
+        known.is_string, known.is_large_string, known.is_binary, known.is_large_binary,
+        known.is_fixed_size_binary, _is_view,
+    )  # fmt: skip
     return any(test(kind) for test in tests)

@@ -52,7 +52,8 @@ def footer(file: BinaryIO, columns: int) -> list[Group]:
     Raises
     ------
     ValueError
-        The footer is damaged, or a row group has another number of columns.
+        The footer is damaged, a row group has another number of columns, or they take more bytes
+        than the file has.
     """
     size = size_of(file)
     file.seek(max(0, size - _TAIL))
@@ -78,12 +79,15 @@ def footer(file: BinaryIO, columns: int) -> list[Group]:
             raise ThriftError(
                 f"row group {at} has {len(group.columns)} columns, and the file {columns}"
             )
+    packed = sum(chunk.compressed_bytes for group in groups for chunk in group.columns)
+    if packed > size:  # columns that overlap: the same bytes would be read for each of them
+        raise ThriftError(f"its columns take {packed:,} bytes, and the file has {size:,}")
     return groups
 
 
 def size_of(file: BinaryIO) -> int:
-    """Return the bytes of an open file."""
-    return os.fstat(file.fileno()).st_size
+    """Return the bytes of an open file; where it stands afterwards is open."""
+    return file.seek(0, os.SEEK_END)
 
 
 def _listed(reader: Reader, read: Callable[[Reader], _Item]) -> list[_Item]:

@@ -21,6 +21,12 @@ MAX_VALUES = 100_000_000
 """Values of one column in one row group."""
 
 _HEAD, _MOST_HEAD = 1 << 10, 1 << 24
+_BEYOND = 100
+"""Bytes of a column that older writers did not count; pyarrow allows for as many."""
+
+_NEEDED = frozenset({1, 2, 3})
+"""The page's kind, its bytes unpacked and packed: without them each zero byte were a head."""
+
 _DICTIONARY = 2
 
 
@@ -67,13 +73,16 @@ def weigh(file: BinaryIO, group: Group, columns: Sequence[int]) -> list[Column]:
 def _weighed(file: BinaryIO, chunk: Chunk) -> Column:
     page = dictionary = values = 0
     start = chunk.data_page_offset
+    size = size_of(file)
     if 0 < chunk.dictionary_page_offset < start:
         start = chunk.dictionary_page_offset
-    stop = min(start + chunk.compressed_bytes, size_of(file))
+    stop = min(start + chunk.compressed_bytes, size)
     at = start
     # The reader stops at so many values too, whatever follows.
     while at < stop and values < chunk.values:
-        length, kind, unpacked, packed, count = _head(file, at)
+        length, kind, unpacked, packed, count = _head(
+            file, at, min(stop - at + _BEYOND, _MOST_HEAD)
+        )
         if min(unpacked, packed, count) < 0:
             raise ThriftError("the head of a page holds a number below 0")
         if kind == _DICTIONARY:
@@ -85,20 +94,25 @@ def _weighed(file: BinaryIO, chunk: Chunk) -> Column:
     return Column(page, dictionary, values)
 
 
-def _head(file: BinaryIO, at: int) -> tuple[int, int, int, int, int]:
-    """Return a head's length, the page's kind, its bytes unpacked and packed, and its values."""
-    size = _HEAD
+def _head(file: BinaryIO, at: int, most: int) -> tuple[int, int, int, int, int]:
+    """Return a head's length, the page's kind, its bytes unpacked and packed, and its values.
+
+    A head takes at most ``most`` bytes.
+    """
+    size = min(_HEAD, most)
     while True:
         file.seek(at)
         reader = Reader(file.read(size))
         try:
             top = dict(reader.numbers(frozenset({5, 7, 8})))
         except IndexError:
-            if len(reader.data) < size or size >= _MOST_HEAD:
+            if len(reader.data) < size or size >= most:
                 raise ThriftError("the head of a page is damaged") from None
-            size *= 16
+            size = min(size * 16, most)
             continue
         except ThriftError as error:
             raise ThriftError(f"the head of a page is damaged: {error}") from None
+        if not top.keys() >= _NEEDED:
+            raise ThriftError("the head of a page lacks its kind or its size")
         counts = [value for field, value in top.items() if field >= INSIDE]
-        return reader.at, top.get(1, 0), top.get(2, 0), top.get(3, 0), max(counts, default=0)
+        return reader.at, top[1], top[2], top[3], max(counts, default=0)

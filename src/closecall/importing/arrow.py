@@ -27,6 +27,7 @@ PARQUET, FILE = b"PAR1", b"ARROW1"
 STREAM = b"\xff\xff\xff\xff"
 """How an Arrow stream begins: a continuation marker before the length of its schema."""
 
+_UNWEIGHED = ("is_run_end_encoded", "is_union", "is_list_view", "is_large_list_view")
 _ROWS = 1024
 _MOST_JSON = 1 << 20
 """Bytes of a JSON file that names the files of a folder."""
@@ -191,6 +192,28 @@ def _require_sound(path: Path, batch: Any) -> None:
         raise DatasetError(f"{path}: has the column `{twice:.60}` twice; rename one")
     if any(_depth(kind) > MAX_DEPTH for kind in batch.schema.types):
         raise DatasetError(f"{path}: a column is nested deeper than {MAX_DEPTH} levels")
+    for name, kind in zip(names, batch.schema.types, strict=True):
+        if (odd := _unweighed(kind)) is not None:
+            raise DatasetError(
+                f"{path}: the column `{name:.60}` holds {odd!s:.60}, of which a few bytes may "
+                "stand for any number of texts; cast the column to string or list, and write it "
+                "again"
+            )
+
+
+def _unweighed(kind: Any) -> Any:
+    """Return the type, this or one inside, whose texts ``text_bytes`` cannot count; else None."""
+    from pyarrow import types
+
+    level = [kind]
+    while level:
+        for one in level:
+            if any(getattr(types, test)(one) for test in _UNWEIGHED):
+                return one
+            if types.is_dictionary(one) and _inner(one.value_type):
+                return one
+        level = [inner for one in level for inner in _inner(one)]
+    return None
 
 
 def _depth(kind: Any) -> int:
@@ -204,6 +227,8 @@ def _depth(kind: Any) -> int:
 
 
 def _inner(kind: Any) -> list[Any]:
+    if hasattr(kind, "storage_type"):  # an extension
+        return [kind.storage_type]
     if hasattr(kind, "value_type"):  # a list, or a coded column
         return [kind.value_type]
     if hasattr(kind, "item_type"):  # a map
@@ -242,7 +267,7 @@ def _class_names(schema: Any) -> dict[str, list[str]]:
     raw = (schema.metadata or {}).get(b"huggingface")
     try:
         features = json.loads(raw)["info"]["features"] if raw else {}
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return {}
     if not isinstance(features, Mapping):
         return {}

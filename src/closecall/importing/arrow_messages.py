@@ -102,6 +102,9 @@ class _Scale:
         if not head:
             return None
         message = _Table.root(head)
+        length = message.number(3, "<q")
+        if length < 0:  # the next message would be this one or one before it, for ever
+            raise ValueError("the body of a message has a length below 0")
         kind, inner = message.number(1, "<B"), message.table(2)
         if kind == _DICTIONARY:
             name = inner.number(0, "<q")
@@ -111,7 +114,7 @@ class _Scale:
             self._require_size(self._unpacked(inner, body))
             self._batches += 1
         self._require_size(0)
-        return _Message(kind, body + message.number(3, "<q"))
+        return _Message(kind, body + length)
 
     def _unpacked(self, batch: _Table, body: int) -> int:
         """Return the bytes that the packed buffers of a batch, or of a dictionary, come to."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from closecall.datasets._values import kind
+from closecall.importing.budget import CASE, Budget, weight
 from closecall.importing.drafts import Draft, Taker
 from closecall.importing.opened import Opened, Row
 from closecall.importing.tally import Tally
@@ -29,7 +30,7 @@ def drafts(opened: Opened, tally: Tally) -> Iterator[Draft]:
     if first is None:
         return
     if first.value is not None and is_log(first.value):
-        yield from _logged([first, *rows], tally)
+        yield from _logged([first, *rows], tally, Budget(opened.path))
         return
     for row in (first, *rows):
         taker = Taker(row, tally, cells=opened.cells)
@@ -98,7 +99,7 @@ class _Sample:
         self.events: dict[str, list[Any]] = {}
 
 
-def _logged(rows: list[Row], tally: Tally) -> Iterator[Draft]:
+def _logged(rows: list[Row], tally: Tally, budget: Budget) -> Iterator[Draft]:
     """Yield the drafts of a log: one for each answer, of one sample all in one group."""
     samples: dict[str, _Sample] = {}
     for row in rows:
@@ -112,7 +113,7 @@ def _logged(rows: list[Row], tally: Tally) -> Iterator[Draft]:
             sample = samples.setdefault(name, _Sample(row))
             sample.events.setdefault(str(value.get("type")), []).append(value.get("data"))
     for name, sample in samples.items():
-        yield from _answers(name, sample, tally)
+        yield from _answers(name, sample, tally, budget)
 
 
 def _tell_run(spec: Any, tally: Tally) -> None:
@@ -122,7 +123,7 @@ def _tell_run(spec: Any, tally: Tally) -> None:
         tally.say(f"the log of {spec.get('eval_name', 'an unnamed eval')} with {models}")
 
 
-def _answers(name: str, sample: _Sample, tally: Tally) -> Iterator[Draft]:
+def _answers(name: str, sample: _Sample, tally: Tally, budget: Budget) -> Iterator[Draft]:
     events = {key: list(data) for key, data in sample.events.items()}
     raw = _first(events, "raw_sample") or {}
     sampling = _first(events, "sampling") or {}
@@ -163,7 +164,10 @@ def _answers(name: str, sample: _Sample, tally: Tally) -> Iterator[Draft]:
     if messages:
         kept["messages"] = messages
         _tell_messages(tally)
-    for answer in answers or [None]:
+    again = CASE + weight(sample.events) if len(answers) > 1 else 0
+    for number, answer in enumerate(answers or [None]):
+        if number:
+            budget.spend(again, sample.row.place, "the answers of a sample")
         problems = list(taker.problems)
         if not isinstance(answer, str | None):
             problems.append(("sampled", f"expected a text, got {kind(answer)}"))

@@ -7,7 +7,6 @@ hold an answer for each test, prompt and provider; those of one test are one gro
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
@@ -15,6 +14,7 @@ from closecall.datasets._fields import CONTEXT, INPUT, REFERENCE, field_of
 from closecall.datasets._strict import flaws_of
 from closecall.datasets._values import Problems, kind, texts
 from closecall.errors import DatasetError, RowProblem
+from closecall.importing.budget import CASE, Budget, weight
 from closecall.importing.drafts import Draft
 from closecall.importing.opened import Document, Opened, Row
 from closecall.importing.promptfoo_asserts import asked_by
@@ -53,32 +53,33 @@ def drafts(opened: Opened, tally: Tally) -> Iterator[Draft]:
     Raises
     ------
     DatasetError
-        The file is none of these.
+        The file is none of these, or makes more of what it holds than it may (``Budget``).
     """
     document = opened.document
+    budget = Budget(opened.path)
     results = results_of(document)
     if results is not None:
         found = list(cast("Document", opened).places(results, "results.results."))
         several = len({_asked_of(row.value or {}) for row in found}) > 1
         for row in found:
-            yield _result(row, tally, several=several)
+            yield _result(row, tally, budget, several=several)
         return
     if isinstance(document, Mapping) and {*CONFIGURED} & document.keys():
-        for row, test in _configured(cast("Document", opened), document, tally):
-            yield from _tests(row, test, tally)
+        for row, test in _configured(cast("Document", opened), document, tally, budget):
+            yield from _tests(row, test, tally, budget)
         return
     ways = {_asked_of(row.value) for row in opened.rows() if row.value and is_result(row.value)}
     for row in opened.rows():
         if row.value is not None and is_result(row.value):
-            yield _result(row, tally, several=len(ways) > 1)
+            yield _result(row, tally, budget, several=len(ways) > 1)
         elif row.value is not None and is_table_row(row.value, cells=opened.cells):
-            yield from _tests(row, test_of_row(row.value), tally)
+            yield from _tests(row, test_of_row(row.value), tally, budget)
         else:
-            yield from _tests(row, row.value or {}, tally)
+            yield from _tests(row, row.value or {}, tally, budget)
 
 
 def _configured(
-    opened: Document, document: Mapping[str, Any], tally: Tally
+    opened: Document, document: Mapping[str, Any], tally: Tally, budget: Budget
 ) -> Iterator[tuple[Row, dict[str, Any]]]:
     """Yield the tests of a configuration, each with what its defaults and its scenario add."""
     default = document.get("defaultTest")
@@ -88,8 +89,10 @@ def _configured(
     if flaws := flaws_of(default):
         problems = [RowProblem(f"{opened.path.name}[defaultTest]", *flaw) for flaw in flaws]
         raise DatasetError(f"{opened.path}: defaultTest cannot be taken over", problems)
+    defaults = weight(default) if default else 0
     tests = document.get("tests") or []
     for row in _rows(opened, tests, "tests.", tally):
+        budget.spend(defaults, row.place, "tests that share a defaultTest")
         yield row, _merged(default, {}, row.value or {})
     scenarios = document.get("scenarios") or []
     for scenario in _rows(opened, scenarios, "scenarios.", tally):
@@ -97,12 +100,16 @@ def _configured(
             yield scenario, {}
             continue
         values = scenario.value or {}
-        for data in _rows(opened, values.get("config") or [{}], "scenarios.config.", tally):
+        configs = _rows(opened, values.get("config") or [{}], "scenarios.config.", tally)
+        for number, data in enumerate(configs):
             if data.flaws:
                 yield data, {}
                 continue
+            shared = defaults + weight(data.value)
             inner = values.get("tests") or [{}]
             for row in _rows(opened, inner, "scenarios.tests.", tally):
+                again = CASE + weight(row.value) if number else 0
+                budget.spend(shared + again, scenario.place, "the configs and tests of a scenario")
                 yield row, _merged(default, data.value or {}, row.value or {})
 
 
@@ -141,7 +148,7 @@ def _merged(
     return merged
 
 
-def _tests(row: Row, test: Mapping[str, Any], tally: Tally) -> Iterator[Draft]:
+def _tests(row: Row, test: Mapping[str, Any], tally: Tally, budget: Budget) -> Iterator[Draft]:
     """Yield a draft for each combination of a test's variables."""
     if row.flaws:
         yield Draft(place=row.place, row={}, problems=list(row.flaws))
@@ -152,8 +159,12 @@ def _tests(row: Row, test: Mapping[str, Any], tally: Tally) -> Iterator[Draft]:
         problems.append(("vars", "stand in another file; put them into the test"))
         variables = {}
     output = test.get("providerOutput")
-    for values in _combinations(variables, test, problems):
-        asked = asked_by(test.get("assert"), values, tally)
+    shared = 0
+    for number, values in enumerate(_combinations(variables, test, problems)):
+        if number:
+            shared = shared or CASE + weight({**test, "vars": None})
+            budget.spend(shared + weight(values), row.place, "lists of variables")
+        asked = asked_by(test.get("assert"), values, tally, budget, row.place)
         kept: dict[str, Any] = {k: v for k, v in test.items() if k not in READ and v}
         kept["vars"] = dict(values)
         if test.get("assert"):
@@ -185,21 +196,27 @@ def _described(test: Mapping[str, Any], kept: dict[str, Any]) -> str:
 
 def _combinations(
     variables: Mapping[str, Any], test: Mapping[str, Any], problems: Problems
-) -> list[dict[str, Any]]:
-    """Return the variables of each case: a list of values is one case a value."""
+) -> Iterator[dict[str, Any]]:
+    """Yield the variables of each case: a list of values is one case a value."""
     options = test.get("options")
     if isinstance(options, Mapping) and _true(options.get("disableVarExpansion")):
-        return [dict(variables)]
+        yield dict(variables)
+        return
     choices = [
         value if isinstance(value, list) and value else [value] for value in variables.values()
     ]
-    count = math.prod(len(values) for values in choices)
-    if count > MOST_COMBINATIONS:
-        problems.append(
-            ("vars", f"make {count:,} cases of this one test; at most {MOST_COMBINATIONS:,} do")
-        )
-        return [dict(variables)]
-    return [dict(zip(variables, values, strict=True)) for values in itertools.product(*choices)]
+    count = 1
+    for values in choices:
+        count *= len(values)
+        if count > MOST_COMBINATIONS:  # how many more may be a number of thousands of digits
+            said = (
+                f"make more than {MOST_COMBINATIONS:,} cases of this one test; write fewer values"
+            )
+            problems.append(("vars", f"{said}, or several tests"))
+            yield dict(variables)
+            return
+    for chosen in itertools.product(*choices):
+        yield dict(zip(variables, chosen, strict=True))
 
 
 def _sides(draft: Draft, variables: Mapping[str, Any], tally: Tally, prompt: Any = None) -> None:
@@ -249,7 +266,7 @@ def _asked_of(result: Mapping[str, Any]) -> tuple[str, str]:
     return str(provider or ""), str(result.get("promptIdx", 0))
 
 
-def _result(row: Row, tally: Tally, *, several: bool) -> Draft:
+def _result(row: Row, tally: Tally, budget: Budget, *, several: bool) -> Draft:
     """Return the draft of one answer to one test.
 
     ``several`` says that each test was answered in several ways, of which its id then speaks:
@@ -266,7 +283,7 @@ def _result(row: Row, tally: Tally, *, several: bool) -> Draft:
     prompt = value.get("prompt")
     raw = prompt.get("raw") if isinstance(prompt, Mapping) else prompt
     way = _asked_of(value)
-    asked = asked_by(test.get("assert"), variables, tally)
+    asked = asked_by(test.get("assert"), variables, tally, budget, row.place)
     read = {"testCase", "vars", "response", "prompt"}
     kept = {
         key: one for key, one in value.items() if key not in read and one not in (None, {}, [])

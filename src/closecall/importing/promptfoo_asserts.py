@@ -8,9 +8,10 @@ code decides cannot be taken over and is counted; the assertions themselves stay
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from closecall.importing.budget import Budget
 from closecall.importing.tally import Tally
 
 COMPARED = frozenset(
@@ -60,8 +61,20 @@ class Asked(NamedTuple):
     facts: dict[str, Any]
 
 
-def asked_by(assertions: Any, variables: Mapping[str, Any], tally: Tally) -> Asked:
-    """Return what these assertions ask; what cannot be taken over is counted."""
+def asked_by(
+    assertions: Any, variables: Mapping[str, Any], tally: Tally, budget: Budget, place: str
+) -> Asked:
+    """Return what these assertions ask; what cannot be taken over is counted.
+
+    Raises
+    ------
+    DatasetError
+        Variables put into assertions make more than the file may (``Budget``).
+    """
+
+    def spend(characters: int) -> None:
+        budget.spend(characters, place, "variables in assertions")
+
     references: list[str] = []
     must: list[str] = []
     must_not: list[str] = []
@@ -69,7 +82,7 @@ def asked_by(assertions: Any, variables: Mapping[str, Any], tally: Tally) -> Ask
     for one in _flat(assertions, tally):
         kind = str(one.get("type", ""))
         negated, base = kind.startswith("not-"), kind.removeprefix("not-")
-        values = _values(one.get("value"), variables)
+        values = _values(one.get("value"), variables, spend)
         if base == "is-refusal":
             facts["expected_refusal"] = not negated
         elif values is None:
@@ -100,21 +113,23 @@ def _flat(assertions: Any, tally: Tally) -> Iterator[Mapping[str, Any]]:
             tally.list(NOT_TAKEN, "assert-set with a threshold")
 
 
-def _values(value: Any, variables: Mapping[str, Any]) -> list[str] | None:
+def _values(
+    value: Any, variables: Mapping[str, Any], spend: Callable[[int], None]
+) -> list[str] | None:
     """Return the texts of a value with variables put in; None where there is more to it."""
     texts = value if isinstance(value, list) else [value]
     found = []
     for text in texts:
         if isinstance(text, bool) or not isinstance(text, str | int | float):
             return None
-        filled = _filled(str(text), variables)
+        filled = _filled(str(text), variables, spend)
         if filled is None or filled.startswith(("file://", "package:")) or not filled.strip():
             return None
         found.append(filled)
     return found or None
 
 
-def _filled(text: str, variables: Mapping[str, Any]) -> str | None:
+def _filled(text: str, variables: Mapping[str, Any], spend: Callable[[int], None]) -> str | None:
     """Return a template with its variables, None where it asks for more than variables."""
     missing = False
 
@@ -123,8 +138,12 @@ def _filled(text: str, variables: Mapping[str, Any]) -> str | None:
         value: Any = variables
         for step in match[1].split("."):
             value = value.get(step) if isinstance(value, Mapping) else None
-        missing = missing or not isinstance(value, str | int | float)
-        return str(value)
+        if not isinstance(value, str | int | float):
+            missing = True
+            return ""
+        put_in = str(value)
+        spend(len(put_in))
+        return put_in
 
     filled = _VARIABLE.sub(put, text)
     rest = _VARIABLE.sub("", text)

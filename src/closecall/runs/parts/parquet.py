@@ -10,6 +10,7 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
+from closecall.datasets._parquet_batches import MAX_TEXTS, batches, parquet_file, text_bytes
 from closecall.errors import MissingExtraError, RunFolderError
 from closecall.runs.header import RunHeader
 from closecall.runs.parts.ranges import Part
@@ -21,8 +22,6 @@ MAX_BYTES = 1024 * 1024 * 1024
 """Bytes of one part, packed and unpacked."""
 
 _READ_ROWS = 256
-_THRIFT_BYTES = 64 * 1024 * 1024
-_THRIFT_ITEMS = 1_000_000
 _CODES = ("label", "state")
 
 
@@ -112,14 +111,11 @@ def read_part(
     at = part.first
     try:
         # Raised here and not from pyarrow's own types: a damaged file may raise almost anything.
-        opened = pa.parquet.ParquetFile(
-            file,
-            thrift_string_size_limit=_THRIFT_BYTES,
-            thrift_container_size_limit=_THRIFT_ITEMS,
-        )
+        opened = parquet_file(file)
         _check(opened, header, part, place)
-        for batch in opened.iter_batches(batch_size=_READ_ROWS, columns=wanted):
-            for row in batch.to_pylist():
+        groups = range(opened.num_row_groups)
+        for batch in batches(file, opened, groups, wanted, _READ_ROWS):
+            for row in _rows_of(batch):
                 if row["position"] != at:
                     raise RunFolderError(
                         f"{place}: holds case {row['position']!r} where case {at} belongs"
@@ -132,6 +128,18 @@ def read_part(
         raise RunFolderError(f"{place}: cannot be read as Parquet: {_reason(error)}") from error
     if at != part.stop:
         raise RunFolderError(f"{place}: holds {at - part.first} cases, its name says otherwise")
+
+
+def _rows_of(batch: Any) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a batch, as many in memory at a time as their texts allow."""
+    if text_bytes(batch) <= MAX_TEXTS:
+        yield from batch.to_pylist()
+        return
+    for at in range(batch.num_rows):
+        one = batch.slice(at, 1)
+        if text_bytes(one) > MAX_TEXTS:
+            raise ValueError(f"holds more than {MAX_TEXTS:,} bytes of text in one row")
+        yield from one.to_pylist()
 
 
 def _check(opened: Any, header: RunHeader, part: Part, place: str) -> None:
