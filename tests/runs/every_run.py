@@ -297,3 +297,17 @@ KINDS = {
     )
 }  # fmt: skip
 OPEN = {"spent": spent}
+
+
+def made_once(tmp_path_factory):
+    """Return a function that gives the run of a kind, made when it is first asked for."""
+    known = {}
+
+    def of(kind):
+        if kind not in known:
+            above = tmp_path_factory.mktemp(kind)
+            KINDS[kind](above / "run", above)
+            known[kind] = above / "run"
+        return known[kind]
+
+    return of

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from every_run import KINDS
+from every_run import made_once
 
 from closecall import verify_run
 from closecall.runs.sealing import seal_run
@@ -27,16 +27,7 @@ def write(place, name, value):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Runs by kind, made once."""
-    known = {}
-
-    def of(kind):
-        if kind not in known:
-            above = tmp_path_factory.mktemp(kind)
-            KINDS[kind](above / "run", above)
-            known[kind] = above / "run"
-        return known[kind]
-
-    return of
+    return made_once(tmp_path_factory)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from every_run import KINDS, cases, gated
+from every_run import cases, gated, made_once
 
 from closecall import verify_run
 from closecall.errors import RunFolderError
@@ -20,16 +20,7 @@ NETS = ("closecall.runs.verify.gate_problems", "closecall.signing.verify.gate_re
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Runs by kind, made once."""
-    known = {}
-
-    def of(kind):
-        if kind not in known:
-            above = tmp_path_factory.mktemp(kind)
-            KINDS[kind](above / "run", above)
-            known[kind] = above / "run"
-        return known[kind]
-
-    return of
+    return made_once(tmp_path_factory)
 
 
 @pytest.fixture

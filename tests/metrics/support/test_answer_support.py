@@ -1,11 +1,14 @@
 """``answer_support``: the best group of references counts, and nothing is cut silently."""
 
+import re
+
 import pytest
 from word_reader import WordReader
 
 from closecall import Case
 from closecall.errors import UsageError
 from closecall.metrics.support.answer import AnswerSupport
+from closecall.metrics.support.marks import unmarked
 from closecall.records import Measured, Unmeasured
 
 QUESTION = "When is the pump drained?"
@@ -246,3 +249,14 @@ def test_a_response_that_is_a_reference_has_one_though_the_model_says_less():
     found = measure(Low(), case("It  is red [2].", "it is blue", "It is red"))
     assert (found.value, found.details["bestReference"]) == (1.0, 1)
     assert measure(Low(), case("It is rad", "It is red")).value < 0.25
+
+
+def test_dots_alone_are_not_the_same_text(reader):
+    assert measure(reader, case(".", "...")).value < 1.0
+
+
+def test_a_long_list_loses_all_of_its_numbers():
+    lines = "\n".join(f"{at % 900 + 1}. it is red" for at in range(5_000))
+    read = unmarked(lines)
+    assert len(read) == len(lines)
+    assert not re.search(r"\d", read)

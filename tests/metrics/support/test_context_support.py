@@ -188,8 +188,11 @@ def test_a_sentence_that_stands_in_the_context_has_one_and_is_not_asked_about(re
     assert [second for _, second in reader.asked[0]] == ["The pump is red."]
 
 
-def test_passages_that_have_nothing_to_do_with_a_sentence_are_not_read(reader):
-    others = [f"The boiler of house {at} hums all day." for at in range(6)]
+# Where all of them fit, passages are whole, and so both beside the one count as its neighbours.
+@pytest.mark.parametrize(("window", "after"), [(40, ""), (256, " The boiler 3 hums.")])
+def test_passages_that_have_nothing_to_do_with_a_sentence_are_not_read(window, after):
+    reader = WordReader(window=window)
+    others = [f"The boiler {at} hums." for at in range(6)]
     measure(reader, case("The pump is in autumn drained.", *others[:3], CONTEXT, *others[3:]))
     ((first, _),) = reader.asked[0]
-    assert first == f"{others[2]} {CONTEXT}"
+    assert first == f"{others[2]} {CONTEXT}{after}"

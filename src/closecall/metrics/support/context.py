@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
 from closecall.instrument import canonical_text
+from closecall.metrics.alignment.sentences import sentences
 from closecall.metrics.cutoffs import UNIT
 from closecall.metrics.lexical.options import switch
 from closecall.metrics.sides import not_blank, response_side
@@ -164,20 +165,22 @@ class ContextSupport(Support[Plan]):
                 passages.append(Piece(place, Part(0, len(text), asking.count(text)), text))
         if not passages:
             return self._unread("passage", canonical_text(case.context[unread[0]]).strip(), asking)
-        found, sentences, headings = claims(response, asking)
+        found, count, headings = claims(response, asking)
         for part in found:
             asking.require("response has a sentence that", part.of(response))
         beside = Beside(
             passages,
             frozenset(
-                plain(part.of(one.text)) for one in passages for part in asking.sentences(one.text)
+                plain(one.text[start:end])
+                for one in passages
+                for start, end in sentences(one.text)  # not counted, as few are read
             ),
         )
         return Plan(
             written,
             response,
             tuple(_claim(asking, question, beside, response, part) for part in found),
-            sentences,
+            count,
             headings,
             bool(question),
             tuple(one.passage for one in passages),
@@ -236,17 +239,17 @@ def claims(response: str, asking: Asking) -> tuple[list[Part], int, int]:
     are left out, unless there is nothing else.
     """
     written = asking.sentences(response)
-    sentences = [part for part in written if not heading(part.of(response))] or written
+    stated = [part for part in written if not heading(part.of(response))] or written
     whole: list[Part] = []
     start: int | None = None
-    for part in sentences:
+    for part in stated:
         start = part.start if start is None else start
         if content(part.of(response)):
             whole.append(_between(response, start, part.end, asking))
             start = None
     if start is not None:  # nothing of matter follows
         start = whole.pop().start if whole else start
-        whole.append(_between(response, start, sentences[-1].end, asking))
+        whole.append(_between(response, start, stated[-1].end, asking))
     room = asking.capacity // 2
     parts = no_longer(response, whole, room, asking.count)
     together = -(-len(parts) // MOST_SENTENCES)
@@ -258,7 +261,7 @@ def claims(response: str, asking: Asking) -> tuple[list[Part], int, int]:
                 found[-1] = joined
                 continue
         found.append(part)
-    return found, len(sentences), len(written) - len(sentences)
+    return found, len(stated), len(written) - len(stated)
 
 
 def _between(text: str, start: int, end: int, asking: Asking) -> Part:

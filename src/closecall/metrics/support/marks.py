@@ -42,12 +42,15 @@ def unmarked(text: str) -> str:
         text = _CITATION.sub(lambda match: " " * len(match.group()), text)
     items = list(_ITEM.finditer(text))
     values = [_value(match[match.lastgroup or 0]) for match in items]
+    pieces: list[str] = []
+    done = 0
     for at, match in enumerate(items):
         if any(0 <= near < len(items) and values[near] == _beside(values[at], near - at)
                for near in (at - 1, at + 1)):  # fmt: skip
             start, end = match.span(match.lastgroup or 0)
-            text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
-    return text
+            pieces += (text[done:start], " " * (end - start))
+            done = end
+    return "".join((*pieces, text[done:]))
 
 
 def heading(text: str) -> bool:
@@ -57,7 +60,8 @@ def heading(text: str) -> bool:
 
 def plain(text: str) -> str:
     """Return a text as others are compared with it: without its white space and last full stop."""
-    return " ".join(text.split()).rstrip(".").rstrip()
+    found = " ".join(text.split())
+    return found.rstrip(".").rstrip() or found  # of dots alone nothing would be left
 
 
 def _value(mark: str) -> tuple[str, int]:
