@@ -173,7 +173,7 @@ class PairModel:
         """Return P(acceptable) of each pair, in order: float64 (n,), 0 to 1, finite.
 
         No text is ever cut: all pairs are looked at before one is run. A pair takes about as long
-        as embedding its two texts: 4 ms at 32 tokens on one thread of a Xeon at 2.6 GHz, 18 at
+        as embedding its two texts: 6 ms at 32 tokens on one thread of a Xeon at 2.6 GHz, 23 at
         128. Runs stand side by side on ``CLOSECALL_THREADS`` threads, else one for each core.
 
         Parameters
