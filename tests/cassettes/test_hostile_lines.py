@@ -1,5 +1,6 @@
 """Lines made to fit their keys and checks, of things that are no recordings."""
 
+import numpy as np
 import pytest
 
 from closecall.cassettes import open_cassette
@@ -13,11 +14,18 @@ from closecall.cassettes.entries import (
 )
 from closecall.cassettes.maintenance import diff, prune, stats
 from closecall.cassettes.subject import RecordedAnswers
+from closecall.cassettes.vectors import write_vector
 from closecall.cassettes.verifying import verify
 from closecall.errors import CassetteError, ConfigurationError, ReplayMissError
 
 REQUEST = {"messages": [{"role": "user", "content": "Where is it?"}]}
 REPLY = {"content": "On its way."}
+
+
+def vector_of(tokens):
+    """Return the parts of a line that holds a text's vector and these counts."""
+    reply = {"vector": write_vector(np.float32([1, 0]), "f32"), "tokens": tokens}
+    return {"kind": "embedding", "request": {"role": "text", "text": "a"}, "reply": reply}
 
 
 @pytest.fixture
@@ -45,6 +53,8 @@ def tape(folder):
 def test_a_sound_line_is_sound(tape):
     place = tape(reply=REPLY | {"latency_ms": 3.0, "usage": [5, None]})
     assert verify(place).problems == ()
+    assert verify(tape(**vector_of({"seen": 3, "total": 3}))).problems == ()
+    place = tape(reply=REPLY | {"latency_ms": 3.0, "usage": [5, None]})
     assert stats(place).held[0].latency_ms == 3.0
 
 
@@ -57,6 +67,8 @@ def test_a_sound_line_is_sound(tape):
         ({"reply": REPLY | {"latency_ms": -3.0}}, "latency_ms"),
         ({"reply": REPLY | {"usage": [-5, 1]}}, "usage"),
         ({"reply": REPLY | {"usage": [1, 1 << 60]}}, "usage"),
+        (vector_of({"seen": -1, "total": 3}), "tokens are whole numbers"),
+        (vector_of({"seen": 1, "total": 1 << 60}), "tokens are whole numbers"),
         ({"kind": "subject", "reply": {"answer": "a", "latency_ms": -3.0}}, "latency_ms"),
     ],
 )

@@ -282,6 +282,21 @@ def test_a_calibration_of_another_model_is_refused(cli, added, write):
     assert cli("models", "bundle", "tiny", "--calibration", "odd.json").code == 4
 
 
+def test_a_damaged_cache_is_told_and_not_carried_as_an_empty_one(cli, added, write):
+    measured(cli, write(*CASES), "tiny")
+    with sqlite3.connect(cache_path()) as connection:
+        connection.execute("UPDATE vectors SET checksum = x'00' WHERE id = 2")
+    connection.close()
+    before = vectors()
+    said = cli("models", "bundle", "tiny", "--cache", "-o", "t.tar")
+    assert said.code == 3
+    assert str(cache_path()) in said.err
+    assert "closecall cache clear" in said.err
+    assert vectors() == before
+    assert not Path("t.tar").exists()
+    assert cli("models", "bundle", "tiny", "-o", "t.tar").code == 0
+
+
 def test_only_vectors_of_that_model_go_along_and_come_in(cli, added, write, elsewhere):
     cases = write(*CASES)
     measured(cli, cases, "tiny")

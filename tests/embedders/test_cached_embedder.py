@@ -13,6 +13,7 @@ from closecall.embedders.base import (
     Embedder,
     Failure,
     TextKey,
+    Usage,
 )
 from closecall.embedders.cached import CachedEmbedder, FetchStats
 from closecall.embedders.remembered import ENTRY_BYTES
@@ -418,6 +419,28 @@ def test_token_counts_are_one_a_text():
     assert fetch(Counting(), "abc")["abc"].tokens == Tokens(3, 3)
     assert fetch(Plain(), "abc")["abc"].tokens is None
     assert_failed(fetch(Short(), "abc", "d"), "abc", "1 token counts came for 2 texts")
+
+
+@pytest.mark.parametrize(
+    "odd", [Tokens(-1, 3), Tokens(1, 1 << 60), Tokens(1.5, 2), Tokens(1, 2, own=True), (1, 2), 7]
+)
+def test_token_counts_that_are_none_fail_the_text_and_say_so(odd):
+    class Odd(Counting):
+        def embed_counted(self, texts, role=Role.TEXT):
+            return Counted(self.embed(texts, role), [odd] * len(texts))
+
+    assert_failed(fetch(Odd(), "abc"), "abc", "expected Tokens of whole numbers from 0")
+
+
+@pytest.mark.parametrize("odd", [None, (1, 0, 5), Usage(1, 0, 1 << 60), Usage(1, -1), Usage(1.0)])
+def test_a_use_that_is_none_is_the_embedders_fault(odd):
+    class Metered(Plain):
+        usage = odd
+
+    with pytest.raises(ConfigurationError, match=r"plain.*whole numbers from 0"):
+        _ = CachedEmbedder(Metered()).usage
+    Metered.usage = Usage(2, 0, 7)
+    assert CachedEmbedder(Metered()).usage.prompt_tokens == 7
 
 
 def test_a_text_that_is_no_text_is_the_callers_mistake():

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from closecall.chat.base import ChatUsage
 from closecall.errors import ConfigurationError, UsageError
 from closecall.records import Case, State
 from closecall.subjects.base import Answer, Subject
@@ -42,6 +43,25 @@ def test_what_goes_wrong_for_one_case_is_its_own():
     assert "returned int" in found[1].reason
     assert "surrogate" in found[2].reason
     assert found[4].text == "fine"
+
+
+@pytest.mark.parametrize(
+    ("odd", "said"),
+    [
+        ({"usage": ChatUsage(1 << 60, 1)}, "prompt_tokens"),
+        ({"usage": ChatUsage(1, -1)}, "completion_tokens"),
+        ({"usage": (1, 2)}, "ChatUsage"),
+        ({"latency_ms": float("nan")}, "latency_ms"),
+        ({"latency_ms": -1.0}, "latency_ms"),
+        ({"latency_ms": "3"}, "latency_ms"),
+        ({"text": 7}, "Answer.text"),
+        ({"finish": None}, "Answer.finish"),
+    ],
+)
+def test_an_answer_that_no_run_could_keep_is_that_cases_error(odd, said):
+    found = CallableSubject(lambda case: Answer(**{"text": "x", **odd})).answer(cases("a"))
+    assert found[0].state is State.ERROR
+    assert said in found[0].reason
 
 
 def test_a_function_that_says_nothing_can_work_ends_it():

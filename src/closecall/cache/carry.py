@@ -11,15 +11,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from closecall.cache import schema
 from closecall.cache.database import transaction
 from closecall.cache.maintenance import present, require
 from closecall.cache.vectors import VectorCache
-from closecall.errors import ModelError
+from closecall.errors import ConfigurationError, ModelError
 
-_BATCH = 2_000
+T = TypeVar("T")
+
 _ROWS = (
     "SELECT key, fingerprint, role, dims, vector, seen, total, windows, own, unknown, checksum "
     "FROM vectors WHERE instrument = ?"
@@ -44,11 +45,17 @@ def export_vectors(cache: VectorCache, files: Files, output: Path) -> int:
     Raises
     ------
     ConfigurationError
-        A file cannot be used.
+        A file cannot be used, or a vector of the cache is damaged; the cache is left as it is.
     """
     if not present(cache.path):
         return _copy(iter(()), output)
-    return require(cache, lambda connection: _copy(_instruments(connection, files), output))
+
+    def copy(connection: sqlite3.Connection) -> int:
+        found = _instruments(connection, files)
+        told = (one._replace(rows=_told(one.rows, cache)) for one in _told(found, cache))
+        return _copy(told, output)
+
+    return require(cache, copy)
 
 
 def import_vectors(source: Path, files: Files, cache: VectorCache) -> int:
@@ -112,6 +119,17 @@ def _checked(
             raise schema.DamagedRowError("a row is not what was written")
         schema.require_sound(schema.as_vector(vector), content[5:])
         yield row
+
+
+def _told(found: Iterator[T], cache: VectorCache) -> Iterator[T]:
+    """Yield what comes of a cache; its damage is not that of the file that is written from it."""
+    try:
+        yield from found
+    except (sqlite3.Error, UnicodeDecodeError, schema.DamagedRowError) as error:
+        raise ConfigurationError(
+            f"cannot copy the vectors of {cache.path}: {error}; leave out --cache, or begin a new "
+            "cache with 'closecall cache clear'"
+        ) from error
 
 
 def _copy(instruments: Iterator[_Instrument], output: Path) -> int:

@@ -23,6 +23,7 @@ from closecall.cassettes.spelling import canonical, in_order, spelt
 from closecall.cassettes.vectors import read_vector
 from closecall.chat.base import ChatUsage, ToolCall
 from closecall.datasets._strict import decode_row
+from closecall.embedders.metering import MOST_TOKENS, are_counts
 from closecall.instrument import canonical_json
 from closecall.records import JSON, Tokens
 
@@ -98,6 +99,10 @@ class VectorReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     vector: str | None = None
     tokens: Tokens | None = None
     too_long: str | None = None
+
+    def __post_init__(self) -> None:
+        if not are_counts(self.tokens):
+            raise ValueError(f"tokens are whole numbers from 0 to {MOST_TOKENS}")
 
 
 class VectorRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -64,6 +64,24 @@ class ChatUsage(NamedTuple):
     completion_tokens: TokenCount | None = None
 
 
+def require_counts(owner: str, usage: ChatUsage) -> None:
+    """Refuse a usage that is none: anybody's code may have made it.
+
+    Raises
+    ------
+    UsageError
+        It is no ``ChatUsage``, or a number in it is neither None nor from 0 to 2^32.
+    """
+    if not isinstance(usage, ChatUsage):
+        raise UsageError(f"{owner}.usage must be a ChatUsage, got {type(usage).__name__}")
+    for name, count in zip(ChatUsage._fields, usage, strict=True):
+        if count is not None and as_count(count) is None:
+            raise UsageError(
+                f"{owner}.usage: {name} must be None or a whole number from 0 to "
+                f"{MOST_TOKENS}, not a {type(count).__name__} that is neither"
+            )
+
+
 class ChatReply(msgspec.Struct, frozen=True, kw_only=True):
     """What a model replied. ``finish`` is why it ended: ``stop``, ``length``, ``tool_calls``, ...
 
@@ -84,12 +102,7 @@ class ChatReply(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: float | None = None
 
     def __post_init__(self) -> None:
-        for name, count in zip(ChatUsage._fields, self.usage, strict=True):
-            if count is not None and as_count(count) is None:
-                raise UsageError(
-                    f"ChatReply.usage: {name} must be None or a whole number from 0 to "
-                    f"{MOST_TOKENS}, not a {type(count).__name__} that is neither"
-                )
+        require_counts("ChatReply", self.usage)
 
 
 class ChatFailure(msgspec.Struct, frozen=True, kw_only=True):

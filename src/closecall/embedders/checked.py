@@ -20,6 +20,7 @@ from closecall.embedders.base import (
     Usage,
     Vectors,
 )
+from closecall.embedders.metering import MOST_TOKENS, are_counts
 from closecall.embedders.sound_pieces import sound_pieces
 from closecall.errors import ConfigurationError, EmbeddingError, TextTooLongError
 from closecall.records import Role, Tokens
@@ -29,6 +30,9 @@ MAX_REASON = 500
 
 MAX_ROUNDS = 16
 """Times a batch is tried when the embedder names texts at fault, each time without those."""
+
+MOST_USED = 1 << 50
+"""Replies or tokens that one embedder can have used; sums of some stay exact in every JSON."""
 
 ONE_VECTOR_A_TEXT = (
     "it makes one vector a text and none for its tokens; the bundled model (--embedder minilm) "
@@ -62,8 +66,22 @@ class Checked:
 
     @property
     def usage(self) -> Usage | None:
-        """What the provider reported of its use; None where there is none."""
-        return self._embedder.usage if isinstance(self._embedder, MeteredEmbedder) else None
+        """What the provider reported of its use; None where there is none.
+
+        Raises
+        ------
+        ConfigurationError
+            The embedder reports what is no ``Usage``, or counts that no use comes to.
+        """
+        if not isinstance(self._embedder, MeteredEmbedder):
+            return None
+        usage = self._embedder.usage
+        if not isinstance(usage, Usage) or not all(map(_is_count, usage)):
+            raise ConfigurationError(
+                f"{self._name()}: its usage must be a Usage of whole numbers from 0 to "
+                f"{MOST_USED}, got {usage!r:.80}"
+            )
+        return usage
 
     def load(self, *, with_first_text: bool = False) -> None:
         """Make an embedder that has ``load()`` ready; any exception becomes the one kind.
@@ -191,6 +209,11 @@ class Checked:
     ) -> list[Answer]:
         """Return an answer per text from its row, or raise for the batch as a whole."""
         vectors = self._vectors(result, len(texts))
+        odd = next((count for count in tokens if not are_counts(count)), None)
+        if odd is not None:
+            raise EmbeddingError(
+                f"expected Tokens of whole numbers from 0 to {MOST_TOKENS}, got {odd!r:.120}"
+            )
         finite = np.asarray(np.isfinite(vectors).all(axis=1))
         nonzero = np.asarray(vectors.any(axis=1))
         answers = []
@@ -236,6 +259,10 @@ class Checked:
 
     def _name(self) -> str:
         return f"{self._instrument.model} ({self._instrument.provider})"
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value <= MOST_USED
 
 
 def _named(error: Exception, count: int) -> list[int]:

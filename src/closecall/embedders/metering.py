@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 from typing import NamedTuple, Protocol, runtime_checkable
 
+from closecall.records import Tokens
+
 BUDGET_REACHED = "not asked, as what may be spent is spent"
 """Begins the reason of everything that a budget kept from being asked."""
 
@@ -25,6 +27,15 @@ MOST_TOKENS = 1 << 32
 def as_count(value: object) -> int | None:
     """Return a number of tokens as a server sent it; None unless a whole one in its range."""
     return value if type(value) is int and 0 <= value <= MOST_TOKENS else None
+
+
+def are_counts(tokens: object) -> bool:
+    """Whether these are counts of a text's tokens that a run can keep, or None for unknown."""
+    return tokens is None or (
+        isinstance(tokens, Tokens)
+        and None not in map(as_count, (tokens.seen, tokens.total, tokens.windows))
+        and None not in map(as_count, (tokens.own, tokens.unknown))
+    )
 
 
 class Used(NamedTuple):

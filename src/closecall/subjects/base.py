@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import msgspec
 
-from closecall.chat.base import ChatUsage, ToolCall
+from closecall.chat.base import ChatUsage, ToolCall, require_counts
+from closecall.errors import UsageError
 from closecall.instrument import canonical_json
 from closecall.records import JSON, Case, State, Unmeasured
 
@@ -18,7 +20,13 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What a subject answered to one case.
 
     ``finish`` is why it ended: ``length`` is an answer that was cut off at the most tokens
-    allowed. ``latency_ms`` is None where nobody measured it.
+    allowed. ``latency_ms`` is None where nobody measured it, else finite and from 0; 0 says that
+    the answer came from a recording.
+
+    Raises
+    ------
+    UsageError
+        A member is not what a run could keep.
     """
 
     text: str
@@ -26,6 +34,26 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     usage: ChatUsage = ChatUsage()
     latency_ms: float | None = None
     finish: str = "stop"
+
+    def __post_init__(self) -> None:
+        for name in ("text", "finish"):
+            if not isinstance(getattr(self, name), str):
+                raise UsageError(f"Answer.{name} must be a str, got {_kind(getattr(self, name))}")
+        require_counts("Answer", self.usage)
+        took = self.latency_ms
+        if took is not None and not (_is_number(took) and 0 <= took < math.inf):
+            raise UsageError(
+                f"Answer.latency_ms must be None or a finite number from 0, not a {_kind(took)} "
+                "that is neither"
+            )
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 class SubjectIdentity(msgspec.Struct, frozen=True, kw_only=True, dict=True):
