@@ -49,13 +49,13 @@ def test_it_leaves_nothing_behind(cli, tmp_path):
 def test_a_changed_model_file_is_found(cli, monkeypatch, tmp_path):
     import shutil
 
-    from closecall.models import store
+    from closecall.models import roots, store
 
     bad = tmp_path / "bundled"
     shutil.copytree(store.bundled_folder() / store.DEFAULT_MODEL, bad / store.DEFAULT_MODEL)
     tokenizer = bad / store.DEFAULT_MODEL / "tokenizer.json"
     tokenizer.write_bytes(tokenizer.read_bytes() + b" ")
-    monkeypatch.setattr(store, "bundled_folder", lambda: bad)
+    monkeypatch.setattr(roots, "bundled_folder", lambda: bad)
     said = cli("doctor", "--json")
     assert said.code == 3
     found = checks(said)["bundled model"]

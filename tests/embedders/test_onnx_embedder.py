@@ -379,7 +379,7 @@ def test_threads_come_from_the_environment(tiny, monkeypatch):
     monkeypatch.setenv("CLOSECALL_THREADS", "3")
     assert OnnxEmbedder(tiny.folder).threads == 3
     assert OnnxEmbedder(tiny.folder, threads=1).threads == 1
-    for wrong in ("0", "-1", "two", "1.5", "³"):
+    for wrong in ("0", "-1", "two", "1.5", "³", "9" * 5000):
         monkeypatch.setenv("CLOSECALL_THREADS", wrong)
         with pytest.raises(ConfigurationError, match="CLOSECALL_THREADS"):
             worker_threads()
@@ -495,8 +495,8 @@ def test_weights_outside_the_hashed_file_are_refused(copy, monkeypatch, constant
 def test_what_is_used_is_what_was_hashed(copy, embedder, monkeypatch, name):
     read = onnx_runtime.read_file
 
-    def read_then_change(path):
-        data = read(path)
+    def read_then_change(path, *most):
+        data = read(path, *most)
         if path.name == name:
             path.write_bytes(b"{}")
         return data

@@ -125,3 +125,47 @@ def test_a_body_may_take_longer_than_a_head(place, request, monkeypatch):
     monkeypatch.setattr(heads, "HEAD_S", 1.0)
     request.getfixturevalue(place).said = slow_body
     assert asked().commit == "0" * 40
+
+
+def parts(*then):
+    """A body in parts: the listing, and then what follows it, a piece every 20 ms."""
+
+    def said(send):
+        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        send(head + b"%x\r\n" % len(LISTING) + LISTING + b"\r\n")
+        for piece in then:
+            send(piece)
+            time.sleep(0.02)
+
+    return said
+
+
+def test_a_body_in_parts_is_read(server):
+    server.said = parts(b"0\r\n", b"X-A: b\r\n", b"\r\n")
+    assert asked().commit == "0" * 40
+
+
+@pytest.mark.parametrize(
+    "then",
+    [(b"0\r\n", *[b"X-A: b\r\n"] * 200), (b"5;a", *[b"a"] * 200)],
+    ids=["trailers", "a part's size"],
+)
+def test_what_follows_a_part_without_end_is_given_up(server, then):
+    server.said = parts(*then)
+    begun = time.monotonic()
+    with pytest.raises(Passing, match="broke off"):
+        asked()
+    assert time.monotonic() - begun < 2
+
+
+def test_trailers_without_end_that_come_fast_are_refused(server, monkeypatch):
+    monkeypatch.setattr(heads, "HEAD_S", 60.0)
+    server.said = parts(b"0\r\n", *[b"X-A: b\r\n" * 10_000] * 40)
+    with pytest.raises(ModelError, match=r"does not end within 1,000,000 bytes"):
+        asked()
+
+
+def test_a_part_of_negative_size_is_none(server):
+    server.said = parts(b"-5\r\n", *[b"x" * 60_000] * 5)
+    with pytest.raises(Passing, match="broke off"):
+        asked()

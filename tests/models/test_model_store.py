@@ -11,7 +11,7 @@ import pytest
 import tiny_bert
 
 from closecall.errors import ModelError, UnknownNameError, UsageError
-from closecall.models import store, verifying
+from closecall.models import roots, store, verifying
 from closecall.models.compiler import Naming, compile_folder
 
 
@@ -229,7 +229,7 @@ def open_store(monkeypatch):
     root = Path(tempfile.mkdtemp())
     root.chmod(0o755)
     bundled = shutil.copytree(store.bundled_folder(), root / "bundled")
-    monkeypatch.setattr(store, "bundled_folder", lambda: bundled)
+    monkeypatch.setattr(roots, "bundled_folder", lambda: bundled)
     monkeypatch.setenv("CLOSECALL_MODELS_DIR", str(root / "models"))
     yield root / "models"
     for folder in (root / "models", *(root / "models").glob("*")):

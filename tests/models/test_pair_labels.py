@@ -112,6 +112,8 @@ def test_one_output_needs_no_name(config):
         ({"label2id": {"a": 0, "b": 0}}, "one number"),
         ({"label2id": [1]}, "expected an object"),
         ({"id2label": {str(at): f"n{at}" for at in range(21)}}, "20 at most"),
+        ({"id2label": {"0": "a", "1": "x" * 201}}, "names of at most 200 characters"),
+        ({"id2label": {"0": "a", "1": "\ud800"}}, "half of a surrogate pair"),
     ],
 )
 def test_names_that_do_not_fit_are_refused(config, said):

@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from closecall.models.placing import placing
+from closecall.models import placing as placing_module
+from closecall.models.placing import placing, working
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
 
@@ -85,3 +87,67 @@ def test_a_name_that_leads_elsewhere_moves_nothing(tmp_path):
         new.mkdir()
     assert names(tmp_path) == ["models"]
     assert names(root) == ["one"]
+
+
+def test_folders_of_work_made_side_by_side_are_not_taken_for_left_ones(tmp_path, monkeypatch):
+    """Between the moment in which one is made and that in which it is locked, another looks."""
+    lock = placing_module.locking.lock
+    seen = []
+
+    def late(descriptor):
+        if not seen:
+            seen.append(descriptor)
+            placing_module.tidy(tmp_path)
+        lock(descriptor)
+
+    monkeypatch.setattr(placing_module.locking, "lock", late)
+    with placing(tmp_path / "one") as new:
+        new.mkdir()
+    assert names(tmp_path) == ["one"]
+
+
+def test_many_at_once_each_come_into_place(tmp_path):
+    def work(number):
+        for _ in range(20):
+            with placing(tmp_path / f"m{number}") as new:
+                new.mkdir()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    assert names(tmp_path) == ["m0", "m1", "m2", "m3"]
+
+
+@pytest.mark.parametrize("kind", [".unbundling-", ".removing-"])
+def test_what_a_killed_unbundling_or_removing_left_goes(tmp_path, kind):
+    """A model may have gigabytes."""
+    code = """
+import os, sys
+from pathlib import Path
+from closecall.models.placing import working
+
+with working(Path(sys.argv[1]), sys.argv[2]) as work:
+    (work / "old").mkdir()
+    (work / "old" / "model.onnx").write_bytes(b"x")
+    os._exit(9)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path), kind], check=False, capture_output=True
+    )
+    assert (done.returncode, len(names(tmp_path))) == (9, 1)
+    with working(tmp_path, ".adding-") as work:
+        assert names(tmp_path) == [work.name]
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("kind", [".adding-", ".unbundling-", ".removing-"])
+def test_a_link_in_the_place_of_a_folder_of_work_is_left_alone(tmp_path, kind):
+    elsewhere = tmp_path / "elsewhere"
+    for name in ("old", "new"):
+        (elsewhere / name).mkdir(parents=True)
+    (elsewhere / ".lock").touch()
+    root = tmp_path / "models"
+    root.mkdir()
+    (root / f"{kind}x").symlink_to(elsewhere)
+    with placing(root / "one") as new:
+        new.mkdir()
+    assert names(elsewhere) == [".lock", "new", "old"]

@@ -1,6 +1,8 @@
 """Tokenizers out of files from anywhere: whatever the library does with one is a typed error."""
 
+import base64
 import json
+import struct
 
 import pytest
 import tiny_bert
@@ -73,6 +75,24 @@ def encoded(path):
         return found.encode("a").ids
 
 
+def charsmap(text):
+    """A table that makes this text of the letter a, as sentencepiece writes it (Darts-clone)."""
+    units = [0] * 256
+    units[0] = 1 << 10
+    letter = 1 ^ ord("a")
+    units[letter] = ord("a") | 1 << 8 | 2 << 10
+    units[letter ^ 2] = 1 << 31
+    index = struct.pack("<256I", *units)
+    return base64.b64encode(struct.pack("<I", len(index)) + index + text.encode() + b"\0").decode()
+
+
+def test_a_table_of_replacements_is_what_the_library_takes_it_for(tmp_path):
+    step = {"type": "Precompiled", "precompiled_charsmap": charsmap("aaa")}
+    path = file(tmp_path, normalizer=sequence(step, step))
+    found = read_tokenizer(path, path.read_bytes())
+    assert found.normalizer.normalize_str("a b") == "a" * 9 + " b"
+
+
 @pytest.mark.parametrize(
     "normalizer",
     [
@@ -83,19 +103,31 @@ def encoded(path):
         ),
         replacing("a" * (MOST_GROWTH + 1), {"String": ""}),
         replacing("a" * (MOST_GROWTH + 1), {}),
+        {"type": "Prepend", "prepend": "a" * 1_000_000},
+        sequence(*[{"type": "Precompiled", "precompiled_charsmap": charsmap("a" * 10)}] * 8),
     ],
 )
 def test_replacements_that_multiply_are_refused_before_they_do(tmp_path, normalizer):
     said = refused(file(tmp_path, normalizer=normalizer))
-    assert "normalizer: makes 25" in said
+    assert "normalizer, pre_tokenizer: make " in said
     assert f"more than {MOST_GROWTH}" in said
+
+
+def test_bytes_that_are_spelled_again_and_again_are_refused(tmp_path):
+    """Each time round, a letter of two bytes becomes two letters of two bytes."""
+    step = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    rounds = {"type": "Sequence", "pretokenizers": [step] * 30}
+    assert "make " in refused(file(tmp_path, pre_tokenizer=rounds))
+    assert "make " in refused(file(tmp_path, normalizer=sequence(*[{"type": "ByteLevel"}] * 30)))
+    path = file(tmp_path, normalizer=sequence({"type": "NFC"}), pre_tokenizer=step)
+    assert read_tokenizer(path, path.read_bytes()).encode("red cat").ids
 
 
 def test_nesting_hides_no_replacements(tmp_path):
     inner = replacing("a" * 300, {"String": "a"})
     for _ in range(40):
         inner = sequence(inner)
-    assert "normalizer: makes" in refused(file(tmp_path, normalizer=inner))
+    assert "make " in refused(file(tmp_path, normalizer=inner))
 
 
 def test_replacements_as_published_are_read(tmp_path):

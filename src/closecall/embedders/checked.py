@@ -20,7 +20,7 @@ from closecall.embedders.base import (
     Usage,
     Vectors,
 )
-from closecall.embedders.metering import MOST_TOKENS, are_counts
+from closecall.embedders.metering import MOST_TOKENS, MOST_USED, are_counts
 from closecall.embedders.sound_pieces import sound_pieces
 from closecall.errors import ConfigurationError, EmbeddingError, TextTooLongError
 from closecall.records import Role, Tokens
@@ -30,9 +30,6 @@ MAX_REASON = 500
 
 MAX_ROUNDS = 16
 """Times a batch is tried when the embedder names texts at fault, each time without those."""
-
-MOST_USED = 1 << 50
-"""Replies or tokens that one embedder can have used; sums of some stay exact in every JSON."""
 
 ONE_VECTOR_A_TEXT = (
     "it makes one vector a text and none for its tokens; the bundled model (--embedder minilm) "

@@ -24,6 +24,10 @@ MOST_TOKENS = 1 << 32
 """A request takes no more; who says so is not believed, so that sums stay exact."""
 
 
+MOST_USED = 1 << 50
+"""Requests, replies or tokens of a whole run; sums of some stay exact in every JSON."""
+
+
 def as_count(value: object) -> int | None:
     """Return a number of tokens as a server sent it; None unless a whole one in its range."""
     return value if type(value) is int and 0 <= value <= MOST_TOKENS else None

@@ -20,6 +20,7 @@ BATCH_TOKENS = CPU_TOKENS
 
 # What a tokenizer puts around a text.
 _SPECIALS = 2
+_DIGITS = 9
 
 
 class OnnxEmbedder(OnnxTexts):
@@ -159,9 +160,10 @@ def worker_threads() -> int:
     """
     given = os.environ.get("CLOSECALL_THREADS", "")
     if given:
-        if not given.isascii() or not given.isdigit() or int(given) < 1:
+        number = given.isascii() and given.isdigit() and len(given) <= _DIGITS
+        if not number or int(given) < 1:
             raise ConfigurationError(
-                f"CLOSECALL_THREADS must be a whole number from 1, got {given!r}"
+                f"CLOSECALL_THREADS must be a whole number from 1, got {given!r:.40}"
             )
         return int(given)
     if hasattr(os, "sched_getaffinity"):  # the cores this process may use, where the OS says

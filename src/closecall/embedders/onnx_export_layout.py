@@ -18,7 +18,7 @@ from closecall.embedders.st.layout import (
 )
 from closecall.embedders.st.trust import require_plain_transformer
 from closecall.errors import ModelError, UnsupportedArchitectureError, UsageError
-from closecall.models.cards import TOKENIZER_FILE
+from closecall.models.cards import MOST_DIMS, TOKENIZER_FILE
 from closecall.models.families import FAMILIES
 from closecall.there import is_file
 
@@ -68,6 +68,11 @@ def read_export_layout(folder: Path, model: str, options: ExportOptions) -> Expo
         prompts=options.prompts,
         modules=modules,
     )
+    if max(layout.hidden, layout.width) > MOST_DIMS:
+        raise ModelError(
+            f"{layout.transformer / 'config.json'}: hidden_size: vectors of more than "
+            f"{MOST_DIMS:,} numbers are not made"
+        )
     kinds = [module.kind for module in layout.modules[2:]]
     pooled = DENSE not in kinds and "LayerNorm" not in kinds
     if pooled and layout.pooling not in POOLINGS:

@@ -15,6 +15,7 @@ from closecall.embedders.onnx_runtime import Ids, sampled
 from closecall.embedders.onnx_session import CPU, Session, as_float32, make_session
 from closecall.errors import (
     ConfigurationError,
+    EmbeddingError,
     ModelError,
     ModelIntegrityError,
     UnsupportedArchitectureError,
@@ -67,7 +68,7 @@ class LoadedExport(NamedTuple):
             If the runtime fails.
         """
         name = self.text or str(self.states)
-        (found,) = self.session.run([name], self._feed(ids))
+        (found,) = self._outputs([name], ids)
         return self._finished(self._pooled(found) if self.text is None else found)
 
     def run_tokens(self, ids: Ids) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -79,7 +80,7 @@ class LoadedExport(NamedTuple):
             If the runtime fails.
         """
         names = [name for name in (self.states, self.text) if name is not None]
-        hidden, *texts = self.session.run(names, self._feed(ids))
+        hidden, *texts = self._outputs(names, ids)
         vectors = self._finished(texts[0] if texts else self._pooled(hidden))
         return vectors, as_float32(hidden)[..., : self.layout.st.dims]
 
@@ -97,11 +98,16 @@ class LoadedExport(NamedTuple):
         names = [name for name in (self.states, self.text) if name is not None]
         found = dict(zip(names, self.session.run(names, self._feed(ids)), strict=True))
         for name, width in ((self.states, st.hidden), (self.text, st.width)):
-            if name is not None and found[name].shape[-1] != width:
+            if name is None:
+                continue
+            shape = found[name].shape
+            if shape[-1:] != (width,):
                 raise ModelError(
-                    f"{st.folder}: the graph's output '{name}' has {found[name].shape[-1]} "
+                    f"{st.folder}: the graph's output '{name}' has {('no', *shape)[-1]} "
                     f"numbers, but its configuration says {width}"
                 )
+            if problem := self._misshapen(name, shape, 1):
+                raise ModelError(f"{st.folder}: {problem}")
         if self.states is None or self.text is None or not self.layout.pooled:
             return
         own, pooled = (
@@ -115,6 +121,26 @@ class LoadedExport(NamedTuple):
                 f"'{st.pooling}' makes of its token vectors (they differ by {apart:.2g}), so the "
                 "graph and the configuration are of two models. Export it again"
             )
+
+    def _outputs(self, names: list[str], ids: Ids) -> list[NDArray[Any]]:
+        """Return outputs of the shapes that ``require_sound`` found; a graph may give others."""
+        found = self.session.run(names, self._feed(ids))
+        for name, one in zip(names, found, strict=True):
+            if problem := self._misshapen(name, one.shape, len(ids)):
+                raise EmbeddingError(problem)
+        return found
+
+    def _misshapen(self, name: str, shape: tuple[int, ...], rows: int) -> str:
+        """Return what is wrong with the shape of an output, empty if nothing is."""
+        st = self.layout.st
+        wanted: tuple[object, ...]
+        if name == self.text:
+            wanted, fits = (rows, st.width), shape == (rows, st.width)
+        else:
+            wanted = (rows, "tokens", st.hidden)
+            fits = len(shape) == _TOKENS_RANK and shape == (rows, max(shape[1], 1), st.hidden)
+        shown = ", ".join(map(str, wanted))
+        return "" if fits else f"the graph's output '{name}' has the shape {shape}, not ({shown})"
 
     def _sample(self) -> Ids:
         with tokenizing(f"{self.layout.tokenizer}: cannot read three letters", ModelError):

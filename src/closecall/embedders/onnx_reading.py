@@ -211,11 +211,11 @@ class Reader:
         arrays = []
         with tokenizing(self._failed, EmbeddingError):
             encodings = self._loaded.tokenizer.encode_batch(pieces, add_special_tokens=False)
-        for encoding in encodings:
-            array = np.empty((len(encoding.ids), 3), dtype=np.int32)
-            array[:, 0] = encoding.ids
-            array[:, 1:] = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
-            arrays.append(array)
+            for encoding in encodings:
+                array = np.empty((len(encoding.ids), 3), dtype=np.int32)
+                array[:, 0] = encoding.ids
+                array[:, 1:] = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)
+                arrays.append(array)
         return arrays
 
     def _cut(self, text: str) -> list[str]:

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,9 +13,9 @@ from closecall.embedders.onnx_session import CPU, Session, make_session
 from closecall.errors import ModelError
 from closecall.models.cards import GRAPH_FILE, TOKENIZER_FILE
 from closecall.models.external import has_external_data
-from closecall.models.hashing import read_file, require
+from closecall.models.hashing import MOST_GRAPH, read_file, require
 from closecall.models.store import StoredModel
-from closecall.models.tokenizer_files import read_tokenizer, tokenizing
+from closecall.models.tokenizer_files import read_tokenizer, tokenizing, unknown_token
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -101,7 +100,7 @@ def load(model: StoredModel, device: str = CPU) -> Loaded:
     # the tokenizer's own would ignore that, and would not survive a fork.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     with ThreadPoolExecutor(1) as pool:
-        graph = pool.submit(read_file, model.graph)
+        graph = pool.submit(read_file, model.graph, MOST_GRAPH)
         tokenizer = pool.submit(_checked_tokenizer, model)
         graph_checked = pool.submit(_check_graph, model, graph)
         try:
@@ -179,7 +178,7 @@ def sampled(path: Path, tokenizer: Any, data: bytes) -> Sampled:
     content = [at for at, special in enumerate(mask) if not special]
     if not content:
         raise ModelError(f"{path}: makes no token of the letter a")
-    unknown = _unknown(path, tokenizer, data)
+    unknown = unknown_token(path, tokenizer, data)
     highest = max(*ids.tolist(), *added, unknown)
     if highest > MOST_TOKENS:
         raise ModelError(f"{path}: numbers a token {highest:,}; no model has so many")
@@ -206,23 +205,3 @@ def _joined(model: StoredModel, session: Session, tokenizer: Any, data: bytes) -
             if entry.name == _TOKENS
         ),
     )
-
-
-class _Unigram(msgspec.Struct):
-    unk_id: int | None = None
-
-
-class _TokenizerFile(msgspec.Struct):
-    model: _Unigram
-
-
-def _unknown(path: Path, tokenizer: Any, data: bytes) -> int:
-    if type(tokenizer.model).__name__ == "Unigram":  # it has a number, which only the file says
-        try:
-            found = msgspec.json.decode(data, type=_TokenizerFile).model.unk_id
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise ModelError(f"{path}: not a tokenizer: {error}") from error
-        return -1 if found is None else found
-    name = getattr(tokenizer.model, "unk_token", None)
-    found = tokenizer.token_to_id(name) if name else None
-    return -1 if found is None else int(found)

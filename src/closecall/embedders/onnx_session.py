@@ -152,6 +152,8 @@ def make_session(
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = _ERRORS_ONLY
+    # Else bytes that are both are read as the runtime's own format, which nothing here checks.
+    options.add_session_config_entry("session.load_model_format", "ONNX")
     levels = onnxruntime.GraphOptimizationLevel
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if fuse else levels.ORT_ENABLE_BASIC
     if beside:

@@ -24,6 +24,7 @@ from closecall.embedders.onnx_reading import Mapper, Reader, Reading, Tokenizing
 from closecall.embedders.onnx_runtime import Ids
 from closecall.embedders.onnx_session import NoMemoryError
 from closecall.embedders.windows import averaged, exact_batches
+from closecall.errors import EmbeddingError
 from closecall.instrument import Instrument
 from closecall.records import Role, Tokens
 
@@ -128,12 +129,13 @@ class OnnxTexts(Awaitable, ABC):
         """Return vector and tokens of each text, and its pieces where they are wanted."""
         check_texts(texts)
         role = Role(role)
-        vectors = np.empty((len(texts), self.instrument.dims), dtype=np.float32)
         tokens: list[Tokens] = []
         found: list[Pieces] = []
         if not len(texts):
-            return vectors, tokens, found
+            return np.empty((0, self.instrument.dims), dtype=np.float32), tokens, found
         loaded = self._ready()
+        # After it is loaded, and its width known to be what is said of it.
+        vectors = np.empty((len(texts), self.instrument.dims), dtype=np.float32)
         if pieces and not loaded.tokens:
             raise NoPiecesError(_NO_TOKENS)
         left_out = LeftOut(loaded) if pieces else None
@@ -208,13 +210,16 @@ class OnnxTexts(Awaitable, ABC):
         lengths = [reader.row_length(reading, span) for _, reading, span in windows]
         found = np.zeros((len(windows), self.instrument.dims), dtype=np.float32)
         failed: set[int] = set()
+        width = self.instrument.dims
 
         def run(batch: NDArray[np.intp]) -> None:
             ids = np.stack([np.concatenate(reader.row(*windows[at][1:])) for at in batch])
             if sheet is None:
-                found[batch] = loaded.run(ids)
+                found[batch] = _sound(loaded.run(ids), len(batch), width)
                 return
-            found[batch], hidden = loaded.run_tokens(ids)
+            vectors, hidden = loaded.run_tokens(ids)
+            found[batch] = _sound(vectors, len(batch), width)
+            _sound(hidden, *ids.shape, width)
             for at, states in zip(batch.tolist(), hidden, strict=True):
                 sheet.put(at, states)
 
@@ -236,6 +241,17 @@ class OnnxTexts(Awaitable, ABC):
             pass
         spans = [reading.spans for reading in slab]
         return averaged(found, spans, normalize=self.instrument.normalize), failed
+
+
+def _sound(found: Vectors, *shape: int) -> Vectors:
+    """Return what a graph gave, or refuse another shape, which arrays would take for this one."""
+    given = getattr(found, "shape", None)
+    if given != shape or found.dtype.kind != "f":
+        raise EmbeddingError(
+            f"the graph gave {getattr(found, 'dtype', type(found))} of shape {given}, where "
+            f"numbers of shape {shape} are wanted"
+        )
+    return found
 
 
 _NOTHING = "the tokenizer makes no token of it, and the model has none of its own to put around"

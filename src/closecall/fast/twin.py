@@ -23,7 +23,7 @@ from closecall.fast.meaning import graph_digest
 from closecall.fast.noise import Noise
 from closecall.instrument import Instrument
 from closecall.models.cards import GRAPH_FILE
-from closecall.models.hashing import read_file, require
+from closecall.models.hashing import MOST_GRAPH, read_file, require
 from closecall.models.store import StoredModel
 
 SAMPLES = (
@@ -121,12 +121,12 @@ def twin_graph(model: StoredModel, noise: Noise, folder: Path) -> bytes:
         )
     kept = folder / f"int8-{noise.twin[:16]}.onnx"
     try:
-        data = read_file(kept)
+        data = read_file(kept, MOST_GRAPH)
     except ModelError:
         data = b""
     if _digest(data) == noise.twin:
         return data
-    source = read_file(model.graph)
+    source = read_file(model.graph, MOST_GRAPH)
     require(model.graph, source, model.card.file(GRAPH_FILE))
     data = int8_graph(source, stored_factors())
     found = _digest(data)

@@ -8,8 +8,15 @@ from closecall.errors import ModelError
 from closecall.gunzip import NAMES, Gunzip, TooLargeError
 from closecall.models.web import Passing
 
+_DIGITS = 20
 _SPARE = 1 << 16
 """Bytes that something packed may have beside what it unpacks to."""
+
+
+def announced_bytes(reply: http.client.HTTPResponse) -> int | None:
+    """Return how many bytes the head of a reply says that its body has, None where it does not."""
+    given = reply.headers.get("Content-Length", "").strip()
+    return int(given) if given.isascii() and given.isdigit() and len(given) < _DIGITS else None
 
 
 class Body:

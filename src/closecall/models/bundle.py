@@ -32,6 +32,7 @@ from closecall.models.cards import CARD_FILE
 from closecall.models.hashing import hash_file
 from closecall.models.published import RECORD_FILE, find_published
 from closecall.models.verifying import verify_named
+from closecall.plain import open_plain
 from closecall.there import exists, is_file
 
 BESIDE = ("LICENSE", "NOTICE", "README.md")
@@ -71,7 +72,8 @@ def find_source(name: str) -> Source:
         return Source(model.name, PUBLISHED, model.repo, model.revision, published.folder, files)
     found = store.find_model(name)
     card = found.card
-    beside = [name for name in BESIDE if is_file(found.folder / name)]
+    # No hash covers these, so one that is a link would carry whatever it leads to.
+    beside = [one for one in BESIDE if _is_own_file(found.folder / one)]
     files = (CARD_FILE, *(entry.name for entry in card.files), *beside)
     return Source(card.name, COMPILED, card.source, card.revision, found.folder, files)
 
@@ -140,11 +142,19 @@ def bundle(
     return manifest
 
 
+def _is_own_file(path: Path) -> bool:
+    return not path.is_symlink() and is_file(path)
+
+
 def _add(stream: IO[bytes], member: Member, path: Path) -> None:
     """Write one file, and refuse it if it is no longer what the manifest says."""
     stream.write(header(member.path, member.size))
     digest, size = hashlib.sha256(), 0
-    with path.open("rb") as file:
+    try:
+        opened = open_plain(path)
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with opened as file:
         while data := file.read(_CHUNK):
             size += len(data)
             digest.update(data)

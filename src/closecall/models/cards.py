@@ -20,6 +20,9 @@ TOKENIZER_FILE = "tokenizer.json"
 MOST_CARD = 1_000_000
 """Bytes of the largest card that is read; they have some thousand."""
 
+MOST_DIMS = 1_000_000
+"""Numbers of the widest vector; published models have some thousand."""
+
 POOLINGS = ("mean", "cls")
 PRECISIONS = ("fp32", "fp16-weights")
 
@@ -227,8 +230,8 @@ def _problems(card: ModelCard) -> list[str]:
         for text in names
         if not is_model_name(text)
     ]
-    if card.dims < 1:
-        found.append(f"dims: must be at least 1, got {card.dims}")
+    if not 1 <= card.dims <= MOST_DIMS:
+        found.append(f"dims: must be from 1 to {MOST_DIMS:,}, got {card.dims}")
     if card.max_tokens < 3:  # noqa: PLR2004 - two special tokens and one of text
         found.append(f"max_tokens: must be at least 3, got {card.max_tokens}")
     if card.pooling not in POOLINGS:

@@ -20,6 +20,8 @@ _MOST_FILES = 500
 _SMALL = 100_000_000
 """Bytes; tokenizers of many languages have some 35 million."""
 
+_SHOWN = 80
+
 _SETTINGS = (
     "config.json", "modules.json", "config_sentence_transformers.json",
     "sentence_bert_config.json", "tokenizer.json", "tokenizer_config.json",
@@ -142,7 +144,7 @@ def _graph(repository: Repository) -> RemoteFile:
 
 
 def _no_weights(repository: Repository) -> str:
-    repo, paths = repository.repo, sorted(file.path for file in repository.files)
+    repo, paths = repository.repo, sorted(file.path[:_SHOWN] for file in repository.files)
     pickled = [path for path in paths if _PICKLED.fullmatch(PurePosixPath(path).name)]
     if pickled:
         shown = ", ".join(pickled[:5])

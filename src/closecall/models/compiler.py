@@ -21,7 +21,7 @@ from closecall.models.cards import (
 from closecall.models.hashing import hash_file, read_file
 from closecall.models.layout import Layout, read_layout
 from closecall.models.tokenizer_files import read_tokenizer
-from closecall.records import Role
+from closecall.records import Role, is_whole_text
 
 STORAGES = {"fp32": "fp32", "fp16": "fp16-weights"}
 """How weights may be stored, and the precision that makes on the card."""
@@ -132,6 +132,17 @@ def _check(naming: Naming, storage: str, prefixes: Mapping[str, str] | None) -> 
     for role in prefixes or ():
         if role not in roles:
             raise UsageError(f"no such role: {role!r}; there are {', '.join(roles)}")
+    said = {
+        "source": (naming.source,),
+        "revision": (naming.revision,),
+        "licence": (naming.licence,),
+        "languages": naming.languages,
+        "prefixes": tuple((prefixes or {}).values()),
+    }
+    for field, texts in said.items():
+        for text in texts:
+            if not is_whole_text(text):
+                raise UsageError(f"{field}: {text!r:.80} is no text that can be written as UTF-8")
 
 
 def _graph(layout: Layout, *, half: bool, token_types: bool) -> tuple[ModelFile, bytes]:

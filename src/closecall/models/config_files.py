@@ -8,6 +8,7 @@ from typing import Any
 
 from closecall.errors import ModelError
 from closecall.plain import read_plain
+from closecall.there import is_file
 
 MOST_BYTES = 8_000_000
 """Configurations are a few thousand bytes; a larger one is not read."""
@@ -25,6 +26,17 @@ def read_object(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ModelError(f"{path}: expected a JSON object")
     return value
+
+
+def read_or_empty(path: Path) -> dict[str, Any]:
+    """Return the object in a file, an empty one where there is no file.
+
+    Raises
+    ------
+    ModelError
+        If it cannot be read, or holds something else.
+    """
+    return read_object(path) if is_file(path) else {}
 
 
 def read_json(path: Path) -> Any:

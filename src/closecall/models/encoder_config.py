@@ -78,7 +78,7 @@ def read_config(path: Path) -> BertConfig:
     kind = raw.get("model_type")
     if kind not in ARCHITECTURES:
         raise UnsupportedArchitectureError(
-            f"{path}: model_type {kind!r} is not an architecture the compiler knows "
+            f"{path}: model_type {kind!r:.80} is not an architecture the compiler knows "
             f"({', '.join(ARCHITECTURES)})"
         )
     wanted = {
@@ -89,19 +89,27 @@ def read_config(path: Path) -> BertConfig:
     for field, (value, spelling) in wanted.items():
         if raw.get(field, value) != value:
             raise UnsupportedArchitectureError(
-                f"{path}: {field} is {raw[field]!r}; the compiler knows {spelling} only"
+                f"{path}: {field} is {raw[field]!r:.80}; the compiler knows {spelling} only"
             )
     config = _converted(path, raw, FAMILIES[kind])
     if config.hidden_act not in ACTIVATIONS:
         raise UnsupportedArchitectureError(
-            f"{path}: hidden_act {config.hidden_act!r} is not an activation the compiler knows "
-            f"({', '.join(ACTIVATIONS)})"
+            f"{path}: hidden_act {config.hidden_act!r:.80} is not an activation the compiler "
+            f"knows ({', '.join(ACTIVATIONS)})"
         )
+    _require_sound(path, config)
+    return config
+
+
+def _require_sound(path: Path, config: BertConfig) -> None:
+    """Refuse numbers that no encoder has."""
     for field in BertConfig.__struct_fields__:
         value = getattr(config, field)
         if field != "pad_token_id" and not isinstance(value, str) and not value > 0:
             name = config.family.fields.get(field, field)
             raise ModelError(f"{path}: {name}: must be positive, got {value}")
+    if not config.layer_norm_eps < 1:  # one that outweighs what it is added to levels all texts
+        raise ModelError(f"{path}: layer_norm_eps: must be below 1, got {config.layer_norm_eps}")
     if not 0 <= config.pad_token_id < config.vocab_size:
         raise ModelError(
             f"{path}: pad_token_id: must be one of the {config.vocab_size} tokens, got "
@@ -117,7 +125,6 @@ def read_config(path: Path) -> BertConfig:
             f"{path}: hidden_size {config.hidden_size} is not a multiple of "
             f"num_attention_heads {config.num_attention_heads}"
         )
-    return config
 
 
 def _converted(path: Path, raw: dict[str, Any], family: Family) -> BertConfig:

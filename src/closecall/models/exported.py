@@ -16,7 +16,7 @@ from closecall.errors import ModelError, ModelIntegrityError
 from closecall.models.cards import CARD_FILE
 from closecall.models.external import external_places
 from closecall.models.graph_facts import GraphFacts, graph_facts
-from closecall.models.hashing import read_file
+from closecall.models.hashing import MOST_GRAPH, read_file
 from closecall.there import exists, is_file, resolved
 
 DEFAULTS = ("onnx/model.onnx", "model.onnx")
@@ -112,13 +112,17 @@ def read_exported(folder: Path, path: Path, expected: str | None = None) -> Expo
         If a file is missing or too short, a name leads out of the folder, or the graph is not an
         ONNX file.
     """
-    data = read_file(path)
+    data = read_file(path, MOST_GRAPH)
     beside: dict[str, bytes] = {}
+    held_files: dict[Path, bytes] = {}
     try:
         for place in external_places(data):
             if place.location not in beside:
                 file = _inside(folder, path.parent, place.location, str(path))
-                beside[place.location] = read_file(file)
+                whole = resolved(file)  # one file may be called by many names
+                if whole not in held_files:
+                    held_files[whole] = read_file(file)
+                beside[place.location] = held_files[whole]
             held = len(beside[place.location])
             if place.offset + max(place.length, 0) > held:
                 raise ModelError(
@@ -147,8 +151,12 @@ def _digest(name: str, data: bytes, beside: Mapping[str, bytes]) -> str:
     own = hashlib.sha256(data).hexdigest()
     if not beside:
         return own
+    # One file may stand there under many names; it is hashed once.
+    digests = {id(held): "" for held in beside.values()}
+    for held in beside.values():
+        digests[id(held)] = digests[id(held)] or hashlib.sha256(held).hexdigest()
     lines = [(name, own)]
-    lines += [(other, hashlib.sha256(held).hexdigest()) for other, held in beside.items()]
+    lines += [(other, digests[id(held)]) for other, held in beside.items()]
     listed = "".join(f"{digest}  {name}\n" for name, digest in sorted(lines))
     return hashlib.sha256(listed.encode("utf-8")).hexdigest()
 
@@ -166,8 +174,8 @@ def _inside(root: Path, folder: Path, name: str, where: str) -> Path:
     path = folder / parts
     try:
         whole, target = root.resolve(), resolved(path)
-    except (OSError, RuntimeError) as error:
-        raise ModelError(f"{path}: cannot be read: {error}") from error
+    except (OSError, RuntimeError, ValueError) as error:  # the last of half a letter
+        raise ModelError(f"{folder}: {name!r:.80} cannot be read: {error!s:.80}") from error
     allowed = [whole]
     if whole.parent.name == "snapshots" and _COMMIT.fullmatch(whole.name):
         allowed.append(whole.parent.parent / "blobs")

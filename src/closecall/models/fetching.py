@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from closecall.errors import ModelError, ModelIntegrityError
-from closecall.models.bodies import Body
+from closecall.models.bodies import Body, announced_bytes
 from closecall.models.hub import Hub, RemoteFile, Repository
 from closecall.models.patience import Patience, patiently
 from closecall.models.web import Passing
@@ -67,10 +67,13 @@ class Fetcher:
         target = self._folder / file.path
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
+            part = target.with_name(target.name + _PART)
+            for path in (target, part):
+                if path.is_symlink():  # what it leads to is not ours to write
+                    path.unlink()
             if is_file(target) and is_whole(target, file):
                 self._came(file.size)
                 return target
-            part = target.with_name(target.name + _PART)
             resumed = _size(part) > 0
             self._come(part, file)
             right = is_whole(part, file)
@@ -128,6 +131,8 @@ class Fetcher:
                     raise Passing(f"{file.path}: broke off: {reason}") from None
                 if data is None:
                     raise Passing(f"{file.path}: broke off with {left:,} bytes to come")
+                if len(data) > left:  # parts of odd sizes, and no length of the whole
+                    raise ModelError(f"{file.path}: more comes than the hub says it has")
                 stream.write(data)
                 left -= len(data)
                 self.fetched += len(data)
@@ -156,10 +161,10 @@ def bytes_here(folder: Path, file: RemoteFile) -> int:
 
 def _require_length(reply: http.client.HTTPResponse, file: RemoteFile, start: int) -> None:
     """Refuse a reply that announces another length."""
-    announced = reply.headers.get("Content-Length", "")
-    if announced.isdecimal() and int(announced) != file.size - start:
+    announced = announced_bytes(reply)
+    if announced is not None and announced != file.size - start:
         raise ModelError(
-            f"{file.path}: the hub says {file.size:,} bytes, its storage {int(announced):,} from "
+            f"{file.path}: the hub says {file.size:,} bytes, its storage {announced:,} from "
             f"byte {start:,} on"
         )
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from closecall.errors import ModelError
+from closecall.models.hashing import MOST_GRAPH
 from closecall.models.weights import Tensor
 
 EMBEDDING = "embedding"
@@ -20,6 +21,8 @@ _IR_VERSION = 8
 _FUSED = "com.microsoft"
 # Biases and norms stay float32: they are a thousandth of the file and shift whole layers.
 _SMALLEST_HALF = 4096
+# For what a graph holds beside its weights: names, nodes.
+_SPARE = 16_000_000
 
 
 class GraphOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +47,7 @@ class Builder:
         self._nodes: list[Any] = []
         self._initialisers: list[Any] = []
         self._axes: set[int] = set()
+        self._bytes = 0
 
     def node(
         self,
@@ -129,7 +133,20 @@ class Builder:
         return bytes(model.SerializeToString(deterministic=True))
 
     def constant(self, name: str, values: NDArray[Any]) -> str:
-        """Add a value as it is and return its name."""
+        """Add a value as it is and return its name.
+
+        Raises
+        ------
+        ModelError
+            If all of them are more than a graph can hold.
+        """
+        self._bytes += values.nbytes
+        if self._bytes > MOST_GRAPH - _SPARE:
+            how = "run the folder with st:" if self.options.half else "compile with storage fp16"
+            raise ModelError(
+                f"the graph would have more than {MOST_GRAPH:,} bytes, the most that its format "
+                f"holds; {how}"
+            )
         self._initialisers.append(
             self._onnx.numpy_helper.from_array(np.asarray(values, order="C"), name)
         )

@@ -25,6 +25,9 @@ _ROUNDED = {3: "int8", 2: "uint8", 22: "int4", 21: "uint4", 17: "fp8", 18: "fp8"
 _BLOCKS = ("MatMulNBits", "GatherBlockQuantized", "MatMulBnb4")
 """Operators whose matrix holds several weights in each byte."""
 
+_BITS = range(1, 9)
+_LOWER = (1 << 32) - 1
+
 _BATCH_WIDE = "DynamicQuantize"
 """How operators are called that measure the range of a whole batch and round every row by it."""
 
@@ -68,6 +71,8 @@ def graph_facts(model: bytes) -> GraphFacts:
             operator, bits = _node(model, message)
             operators.add(operator)
             if operator in _BLOCKS:
+                if bits not in _BITS:
+                    raise ValueError(f"an operator {operator} of {bits} bits, which there is not")
                 blocks.add(f"int{bits}")
     batch_wide = any(operator.startswith(_BATCH_WIDE) for operator in operators)
     rounded = blocks or {name for name in weights if name in _ROUNDED.values()}
@@ -83,7 +88,7 @@ def _tensor(model: bytes, message: Message) -> tuple[int, list[int]]:
     shape: list[int] = []
     for field in fields(model, message.start, message.stop):
         if field.number == _DATA_TYPE and field.wire == VARINT:
-            kind = field.value
+            kind = field.value & _LOWER  # as its readers take it
         elif field.number == _DIMS and field.wire == VARINT:
             shape.append(field.value)
         elif field.number == _DIMS and field.wire == BYTES:  # written as one run of numbers

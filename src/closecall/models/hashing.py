@@ -9,6 +9,9 @@ from closecall.errors import ModelError, ModelIntegrityError
 from closecall.models.cards import ModelFile
 from closecall.plain import open_plain, read_plain
 
+MOST_GRAPH = (1 << 31) - 1
+"""Bytes of the largest ONNX graph that is read: the format's own bound."""
+
 
 def hash_file(path: Path) -> ModelFile:
     """Return a file's name, sha256 and size; about 2 GB/s where the CPU has SHA instructions.
@@ -28,18 +31,27 @@ def hash_file(path: Path) -> ModelFile:
         raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def read_file(path: Path) -> bytes:
+def read_file(path: Path, most: int | None = None) -> bytes:
     """Return a file's bytes.
+
+    Parameters
+    ----------
+    path
+        The file.
+    most
+        Bytes of the largest that is read; None: as many as there is memory for.
 
     Raises
     ------
     ModelError
-        If the file is missing or cannot be read.
+        If the file is missing, cannot be read or is too large.
     """
     try:
-        return read_plain(path)
+        return read_plain(path, most)
     except FileNotFoundError:
         raise ModelError(f"{path}: no such file") from None
+    except MemoryError as error:
+        raise ModelError(f"{path}: there is not the memory to hold it") from error
     except OSError as error:
         raise ModelError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -72,7 +84,7 @@ def require_file(path: Path, expected: ModelFile) -> None:
 
 
 def _require(path: Path, found: ModelFile, expected: ModelFile) -> None:
-    if found.sha256 != expected.sha256:
+    if (found.sha256, found.size) != (expected.sha256, expected.size):
         raise ModelIntegrityError(
             f"{path}: damaged or changed: expected sha256 {expected.sha256} "
             f"({expected.size} bytes), found {found.sha256} ({found.size} bytes). "

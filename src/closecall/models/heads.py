@@ -1,8 +1,8 @@
-"""The head of a reply, read within a bound of time and of bytes.
+"""The head of a reply, read within a bound of time and of bytes; so is what stands between parts.
 
 ``http.client`` gives up after so many seconds without a byte, and reads as many interim replies
-(``100 Continue``) as come: a server that sends a byte now and then, or one of these after another,
-would never be given up.
+(``100 Continue``) and trailers as come: a server that sends a byte now and then, or one of these
+after another, would never be given up.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ HEAD_BYTES = 1_000_000
 
 
 class _Bounded(io.RawIOBase):
-    """A connection's bytes; ``settled`` ends the bounds, and closing it does."""
+    """A connection's bytes; ``bound`` sets the bounds, ``settled`` or closing it ends them."""
 
     def __init__(self, raw: io.RawIOBase, sock: socket.socket) -> None:
         super().__init__()
         self._raw = raw
         self._sock = sock
         self._usual = sock.gettimeout()
-        self._until: float | None = time.monotonic() + HEAD_S
-        self._left = HEAD_BYTES
+        self._until: float | None = None
+        self._left = 0
+        self.bound()
 
     def readable(self) -> bool:
         return True
@@ -53,6 +54,10 @@ class _Bounded(io.RawIOBase):
         came = self._raw.readinto(buffer)
         self._left -= came or 0
         return came
+
+    def bound(self) -> None:
+        self._until = time.monotonic() + HEAD_S
+        self._left = HEAD_BYTES
 
     def settled(self) -> None:
         self._until = None
@@ -76,6 +81,20 @@ class _Reply(http.client.HTTPResponse):
 
     def begin(self) -> None:
         super().begin()
+        self._bounded.settled()
+
+    def _read_next_chunk_size(self) -> int:
+        """Return the size of the next part; one below 0 would be read as without end."""
+        self._bounded.bound()
+        size: int = super()._read_next_chunk_size()  # type: ignore[misc]
+        self._bounded.settled()
+        if size < 0:
+            raise ValueError("a part of negative size")
+        return size
+
+    def _read_and_discard_trailer(self) -> None:
+        self._bounded.bound()
+        super()._read_and_discard_trailer()  # type: ignore[misc]
         self._bounded.settled()
 
 

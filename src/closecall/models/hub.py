@@ -20,7 +20,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from closecall.errors import ConfigurationError, ModelError, UsageError
-from closecall.models.bodies import Body
+from closecall.models.bodies import Body, announced_bytes
 from closecall.models.known import is_repo
 from closecall.models.web import TIMEOUT_S, Origin, Passing, Web, is_loopback, origin_of
 
@@ -32,6 +32,7 @@ _LISTING_BYTES = 32_000_000
 _LISTING_S = 120.0
 _CHUNK = 65_536
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,199}")
+_BEYOND = 1 << 63
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _TOKEN = re.compile(r"[!-~]{1,500}")
@@ -154,8 +155,8 @@ class Hub:
                     raise ModelError(f"{host}: its list of files does not end")
         except (OSError, http.client.HTTPException) as error:
             raise Passing(f"{host}: broke off: {error or type(error).__name__}") from None
-        announced = reply.headers.get("Content-Length", "")
-        if announced.isdecimal() and coming.came < int(announced):
+        announced = announced_bytes(reply)
+        if announced is not None and coming.came < announced:
             raise Passing(f"{host}: broke off after {coming.came} of {announced} bytes")
         try:
             return json.loads(body)
@@ -248,6 +249,8 @@ def _read_file(entry: Any) -> RemoteFile:
     size = large.get("size", size)
     if not isinstance(path, str) or isinstance(size, bool) or not isinstance(size, int | None):
         raise TypeError("siblings")
+    if size is not None and size >= _BEYOND:
+        raise ValueError("siblings: a file of more bytes than there can be")
     if sha256:
         _hash(sha256, _SHA256, "lfs.sha256")
     if blob:

@@ -15,7 +15,7 @@ from closecall.errors import ModelError, UnsupportedArchitectureError
 from closecall.models.cards import TOKENIZER_FILE
 from closecall.models.config_files import read_json, read_object
 from closecall.models.encoder_config import BertConfig, read_config
-from closecall.records import Role
+from closecall.records import Role, is_whole_text
 from closecall.there import is_dir, is_file, resolved
 
 _POOLING_KEYS = {
@@ -176,8 +176,11 @@ def _window(transformer: Path, config: BertConfig) -> tuple[int, bool]:
         path = transformer / "tokenizer_config.json"
         tokenizer = read_object(path) if is_file(path) else {}
         allowed = tokenizer.get("model_max_length", config.positions)
-        if isinstance(allowed, bool) or not isinstance(allowed, int | float):
-            raise ModelError(f"{path}: model_max_length: expected a number")
+        # Libraries write a number beyond all bounds for none; the others are none at all.
+        if isinstance(allowed, bool) or not isinstance(allowed, int | float) or not allowed >= 0:
+            raise ModelError(
+                f"{path}: model_max_length: expected a number from 0, got {allowed!r:.40}"
+            )
         longest = int(min(allowed, config.positions))
     # Three: two special tokens and one of the text.
     if isinstance(longest, bool) or not isinstance(longest, int) or longest < 3:  # noqa: PLR2004
@@ -226,7 +229,15 @@ def _prefixes(path: Path) -> dict[str, str]:
     prompts = raw.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(p, str) for p in prompts.values()):
         raise ModelError(f"{path}: prompts: expected an object of strings")
+    for name, text in prompts.items():
+        if not is_whole_text(text):
+            raise ModelError(
+                f"{path}: prompts: {name!r:.40}: holds half of a surrogate pair, which is not a "
+                "character"
+            )
     default = raw.get("default_prompt_name")
+    if default is not None and not isinstance(default, str):
+        raise ModelError(f"{path}: default_prompt_name: expected a string, got {default!r:.40}")
     if default is not None and default not in prompts:
         raise ModelError(f"{path}: default_prompt_name: {default!r} is not among the prompts")
     names = {

@@ -29,6 +29,7 @@ _INNER: dict[str, dict[int, str]] = {
 
 VARINT, BYTES = 0, 2
 _FIXED = {1: 8, 5: 4}
+_MOST_NUMBER = (1 << 29) - 1
 _MOST_BITS = 70
 """A number has 64 bits at most, seven to a byte."""
 
@@ -96,6 +97,8 @@ def fields(data: Data, start: int, stop: int) -> Iterator[Field]:
             raise ValueError(f"byte {at}: more than {MOST_PARTS:,} fields side by side")
         tag, at = varint(data, at, stop)
         number, wire = tag >> 3, tag & 7
+        if not 0 < number <= _MOST_NUMBER:  # readers take the lower 32 bits of a longer one
+            raise ValueError(f"byte {at}: a field of number {number}, which none has")
         first, value = at, 0
         if wire == BYTES:
             length, first = varint(data, at, stop)

@@ -13,6 +13,9 @@ from closecall.models.onnx_fields import BYTES, MOST_PARTS, fields
 MOST_NODES = 1_000_000
 """Nodes of a graph with its functions in place; the largest encoders have some ten thousand."""
 
+MOST_CALLS = 100
+"""Functions that call one another in a row: runtimes follow them on their stack."""
+
 _FUNCTION, _GRAPH = 25, 7
 """The fields of a model."""
 
@@ -24,6 +27,11 @@ class _Body(NamedTuple):
 
     nodes: int
     calls: list[_Key]
+
+    def with_(self, other: _Body) -> _Body:
+        """Return both as one."""
+        self.calls.extend(other.calls)
+        return _Body(self.nodes + other.nodes, self.calls)
 
 
 def require_bounded(model: bytes) -> None:
@@ -39,20 +47,30 @@ def require_bounded(model: bytes) -> None:
     for field in fields(model, 0, len(model)):
         if field.wire == BYTES and field.number == _FUNCTION:
             key = _names(model, field.start, field.stop, 1, 10)
-            functions[key] = _body(model, field.start, field.stop, 7)
+            # All of one name (overloads) count together: which is called is the runtime's to say.
+            body = _body(model, field.start, field.stop, 7)
+            functions[key] = functions[key].with_(body) if key in functions else body
         elif field.wire == BYTES and field.number == _GRAPH:
-            graph = _body(model, field.start, field.stop, 1)
+            # Readers make one graph of several.
+            graph = graph.with_(_body(model, field.start, field.stop, 1))
     if not functions:
         return
-    sizes: dict[_Key, int] = {}
+    sizes: dict[_Key, _Size] = {}
     for key in functions:
         _measure(key, functions, sizes)
-    total = graph.nodes + sum(sizes.get(key, 0) for key in graph.calls)
+    total = graph.nodes + sum(sizes[key].nodes for key in graph.calls if key in sizes)
     if total > MOST_NODES:
         raise ValueError(f"its functions make more than {MOST_NODES:,} nodes of it")
 
 
-def _measure(first: _Key, functions: dict[_Key, _Body], sizes: dict[_Key, int]) -> None:
+class _Size(NamedTuple):
+    """What becomes of a function: its nodes, and how many call one another in a row."""
+
+    nodes: int
+    calls: int
+
+
+def _measure(first: _Key, functions: dict[_Key, _Body], sizes: dict[_Key, _Size]) -> None:
     """Put the size of a function, and of all it calls, into ``sizes``; none calls itself."""
     open_calls: set[_Key] = set()
     waiting = [first]
@@ -61,15 +79,19 @@ def _measure(first: _Key, functions: dict[_Key, _Body], sizes: dict[_Key, int]) 
         if key in sizes:
             waiting.pop()
             continue
-        missing = {one for one in functions[key].calls if one in functions and one not in sizes}
-        if missing & (open_calls | {key}):
+        called = [one for one in functions[key].calls if one in functions]
+        missing = {one for one in called if one not in sizes}
+        if key in missing or not missing.isdisjoint(open_calls):
             raise ValueError("a function of its own calls itself")
         if missing:
             open_calls.add(key)
             waiting += missing
             continue
-        called = sum(sizes.get(one, 0) for one in functions[key].calls)
-        sizes[key] = min(functions[key].nodes + called, MOST_NODES + 1)
+        nodes = functions[key].nodes + sum(sizes[one].nodes for one in called)
+        calls = 1 + max((sizes[one].calls for one in called), default=0)
+        if calls > MOST_CALLS:
+            raise ValueError(f"more than {MOST_CALLS} functions call one another in a row")
+        sizes[key] = _Size(min(nodes, MOST_NODES + 1), calls)
         open_calls.discard(key)
         waiting.pop()
 

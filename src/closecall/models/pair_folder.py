@@ -9,7 +9,6 @@ refused.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,10 @@ import msgspec
 
 from closecall.errors import ModelError, UnsupportedArchitectureError
 from closecall.models.cards import CARD_FILE, TOKENIZER_FILE, ModelFile
+from closecall.models.config_files import read_json, read_object, read_or_empty
 from closecall.models.hashing import hash_file
 from closecall.models.pair_labels import read_names
-from closecall.plain import read_plain
+from closecall.models.pair_window import pair_window
 from closecall.there import is_dir, is_file
 
 ONNX, TORCH = "onnx", "torch"
@@ -30,21 +30,6 @@ SOFTMAX, SIGMOID, RAW = "softmax", "sigmoid", "raw"
 GRAPHS = ("model.onnx", "onnx/model.onnx")
 WEIGHTS = "model.safetensors"
 CONFIG = "config.json"
-
-_JSON_MOST = 8_000_000
-"""Bytes; configurations are a few thousand."""
-
-_ENDLESS = 1_000_000
-"""A ``model_max_length`` from here on is how libraries write that there is none."""
-
-_LEAST_WINDOW = 8
-
-_AFTER_PADDING = (
-    "roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "longformer", "ibert",
-    "xmod", "roberta-prelayernorm", "data2vec-text", "esm",
-)  # fmt: skip
-"""Values of ``model_type`` whose positions begin after that of the padding token, so that the
-first of them are never used."""
 
 _ATTENTION = ("eager", "sdpa")
 
@@ -106,10 +91,10 @@ def read_pair_folder(folder: Path) -> PairFolder:
         )
     kind, weights = _weights(folder)
     path = folder / CONFIG
-    config = _read_object(path)
+    config = read_object(path)
     _require_no_code(config, path)
-    extra = _read_object(folder / "config_sentence_transformers.json", missing={})
-    module = _read_object(folder / "sentence_bert_config.json", missing={})
+    extra = read_or_empty(folder / "config_sentence_transformers.json")
+    module = read_or_empty(folder / "sentence_bert_config.json")
     _require_plain(folder, extra, module)
     if kind == TORCH:
         _require_torch(folder, config, path)
@@ -127,7 +112,7 @@ def read_pair_folder(folder: Path) -> PairFolder:
         weights=weights,
         labels=labels,
         activation=_activation(len(labels), config, extra, path),
-        window=_window(folder, config, module),
+        window=pair_window(folder, config, module),
         files=tuple(hash_file(one) for one in (weights, tokenizer, path)),
     )
 
@@ -210,7 +195,7 @@ def _require_plain(folder: Path, extra: dict[str, Any], module: dict[str, Any]) 
     """Refuse a folder in sentence-transformers layout that does more than classify a pair."""
     path = folder / "modules.json"
     if is_file(path):
-        modules = _read_json(path)
+        modules = read_json(path)
         kinds = [
             str(one.get("type", "")).rpartition(".")[2] if isinstance(one, dict) else "?"
             for one in (modules if isinstance(modules, list) else [None])
@@ -234,6 +219,11 @@ def _require_plain(folder: Path, extra: dict[str, Any], module: dict[str, Any]) 
         )
     prompts = extra.get("prompts")
     name = extra.get("default_prompt_name")
+    if name is not None and not isinstance(name, str):
+        raise ModelError(
+            f"{folder / 'config_sentence_transformers.json'}: default_prompt_name: expected a "
+            f"string, got {name!r:.40}"
+        )
     if isinstance(prompts, dict) and prompts.get(name):
         raise UnsupportedArchitectureError(
             f"{folder / 'config_sentence_transformers.json'}: default_prompt_name {name!r}: "
@@ -261,65 +251,3 @@ def _activation(count: int, config: dict[str, Any], extra: dict[str, Any], path:
         f"{path}: activation {said!r} on {count} outputs is not one that can be applied here "
         "(Sigmoid or Identity on one, Identity or Softmax on several)"
     )
-
-
-def _window(folder: Path, config: dict[str, Any], module: dict[str, Any]) -> int:
-    """Return the longest pair in tokens: the least of what model and tokenizer allow."""
-    places = (
-        (folder / CONFIG, config, "max_position_embeddings"),
-        (
-            folder / "tokenizer_config.json",
-            _read_object(folder / "tokenizer_config.json", missing={}),
-            "model_max_length",
-        ),
-        (folder / "sentence_bert_config.json", module, "max_seq_length"),
-    )
-    found: list[int] = []
-    for path, raw, field in places:
-        value = raw.get(field)
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 1:
-            # Some models write -1 where positions have no end.
-            if value == -1:
-                continue
-            raise ModelError(f"{path}: {field}: expected a number, got {value!r}")
-        if value < _ENDLESS:
-            found.append(int(value) - (_unused(config) if raw is config else 0))
-    if not found:
-        raise ModelError(
-            f"{folder}: nothing says how many tokens the model reads at once. Write "
-            '"model_max_length" in tokenizer_config.json'
-        )
-    if min(found) < _LEAST_WINDOW:
-        raise ModelError(
-            f"{folder}: the model reads {min(found)} tokens at once; a pair needs "
-            f"{_LEAST_WINDOW} at least"
-        )
-    return min(found)
-
-
-def _unused(config: dict[str, Any]) -> int:
-    if config.get("model_type") not in _AFTER_PADDING:
-        return 0
-    # Positions of mpnet begin after 1, whatever its config says of padding.
-    padding = 1 if config.get("model_type") == "mpnet" else config.get("pad_token_id", 1)
-    return padding + 1 if isinstance(padding, int) and padding >= 0 else 2
-
-
-def _read_object(path: Path, missing: dict[str, Any] | None = None) -> dict[str, Any]:
-    if missing is not None and not is_file(path):
-        return missing
-    value = _read_json(path)
-    if not isinstance(value, dict):
-        raise ModelError(f"{path}: expected a JSON object")
-    return value
-
-
-def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(read_plain(path, _JSON_MOST).decode("utf-8-sig"))
-    except FileNotFoundError:
-        raise ModelError(f"{path}: no such file") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise ModelError(f"{path}: cannot be read as JSON: {error}") from error

@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from closecall.errors import ModelError, UsageError
+from closecall.records import is_whole_text
 
 MOST = 20
 """Most labels: they stand in the details of every case."""
+
+_LONGEST_NAME = 200
 
 ENTAILMENT = "entailment"
 
@@ -82,7 +85,7 @@ def read_names(config: dict[str, Any], path: Path) -> tuple[str, ...]:
     if other and config.get("id2label") and other != {name: at for at, name in enumerate(by_id)}:
         raise ModelError(
             f"{path}: id2label and label2id give different orders, so nothing is known of either: "
-            f"{_listed(by_id)} against {other!r}"
+            f"{_listed(by_id)} against {other!r:.400}"
         )
     counted = config.get("num_labels", len(by_id))
     if counted != len(by_id):
@@ -147,7 +150,7 @@ def _by_id(config: dict[str, Any], path: Path) -> tuple[str, ...] | None:
         if not isinstance(other, dict):
             raise ModelError(f"{path}: label2id: expected an object")
         if len(set(map(str, other.values()))) < len(other):
-            raise ModelError(f"{path}: label2id: two labels have one number: {other!r}")
+            raise ModelError(f"{path}: label2id: two labels have one number: {other!r:.400}")
         table = {str(at): name for name, at in other.items()}
     if not isinstance(table, dict) or not all(isinstance(n, str) for n in table.values()):
         raise ModelError(f"{path}: id2label: expected an object of names")
@@ -159,9 +162,20 @@ def _by_id(config: dict[str, Any], path: Path) -> tuple[str, ...] | None:
             f"{', '.join(map(repr, table))}"
         )
     names = tuple(table[str(at)] for at in range(len(table)))
+    _require_readable(names, path)
     if len(names) > 1 and len({_plain(name) for name in names}) < len(names):
         raise ModelError(f"{path}: id2label: a name stands there twice: {_listed(names)}")
     return names
+
+
+def _require_readable(names: tuple[str, ...], path: Path) -> None:
+    """Refuse names that no result could hold: they stand in the details of every case."""
+    for name in names:
+        if len(name) > _LONGEST_NAME or not is_whole_text(name):
+            raise ModelError(
+                f"{path}: id2label: {name!r:.80}: expected names of at most {_LONGEST_NAME} "
+                "characters, none of them half of a surrogate pair"
+            )
 
 
 def _plain(name: str) -> str:

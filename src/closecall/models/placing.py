@@ -17,7 +17,9 @@ from pathlib import Path
 from closecall.errors import ModelError
 from closecall.storage import locking
 
-_WORK = ".adding-"
+ADDING, UNBUNDLING, REMOVING = ".adding-", ".unbundling-", ".removing-"
+"""How the names of folders of work begin, by what is done in them."""
+
 _LOCK, _PLACE = ".lock", ".place"
 """In a folder of work: what its maker holds, and the name of the folder that is being made."""
 
@@ -35,26 +37,54 @@ def placing(place: Path) -> Iterator[Path]:
     ModelError
         If the folder around it cannot be written.
     """
-    root = place.parent
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        tidy(root)
-        work = Path(tempfile.mkdtemp(prefix=_WORK, dir=root))
-        held = os.open(work / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise unwritable(root, error) from error
-    try:
-        with contextlib.suppress(OSError, locking.BusyError):  # without locks nothing is tidied
-            locking.lock(held)
+    with working(place.parent, ADDING, place) as work:
         try:
             (work / _PLACE).write_bytes(os.fsencode(place.name))
         except OSError as error:
-            raise unwritable(root, error) from error
+            raise unwritable(place.parent, error) from error
         yield work / "new"
         _put_in_place(work, place)
+
+
+@contextmanager
+def working(root: Path, beginning: str, place: Path | None = None) -> Iterator[Path]:
+    """Yield a folder of work in ``root``, which is gone once the block ends.
+
+    What was set aside in it as ``old`` goes back to ``place`` if nothing is there then.
+
+    Raises
+    ------
+    ModelError
+        If ``root`` cannot be written.
+    """
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        tidy(root)
+        work, held = _made(root, beginning)
+    except OSError as error:
+        raise unwritable(root, error) from error
+    try:
+        yield work
     finally:
         os.close(held)
-        _clear(work, place)
+        _clear(work, work if place is None else place)
+
+
+def _made(root: Path, beginning: str) -> tuple[Path, int]:
+    """Return a new folder of work, and the open file that says that its maker lives."""
+    while True:
+        work = Path(tempfile.mkdtemp(prefix=beginning, dir=root))
+        held = os.open(work / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            locking.lock(held)
+        except locking.BusyError:  # found before it was locked, and being tidied up
+            os.close(held)
+            continue
+        except OSError:  # without locks nothing is tidied
+            return work, held
+        if os.path.lexists(work / _LOCK):
+            return work, held
+        os.close(held)
 
 
 def unwritable(path: Path, error: OSError) -> ModelError:
@@ -67,7 +97,9 @@ def unwritable(path: Path, error: OSError) -> ModelError:
 
 def tidy(root: Path) -> None:
     """Remove the folders of work of processes that died, and put back what they had set aside."""
-    for work in root.glob(f"{_WORK}*"):
+    for work in (one for kind in (ADDING, UNBUNDLING, REMOVING) for one in root.glob(f"{kind}*")):
+        if work.is_symlink():  # nobody here makes one, and what it leads to is not ours
+            continue
         with contextlib.suppress(OSError, ModelError, locking.BusyError):
             held = os.open(work / _LOCK, os.O_RDWR)
             try:

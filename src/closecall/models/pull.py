@@ -19,10 +19,11 @@ from closecall.errors import (
     UsageError,
 )
 from closecall.models import store
+from closecall.models.cards import is_model_name
 from closecall.models.choosing import WEIGHTS, choose, require_size
 from closecall.models.external import has_external_data
 from closecall.models.fetching import Fetcher, bytes_here
-from closecall.models.hashing import read_file
+from closecall.models.hashing import MOST_GRAPH, read_file
 from closecall.models.hub import Hub, RemoteFile, Repository
 from closecall.models.keeping import (
     Fetched,
@@ -83,6 +84,11 @@ def pull(
     repo = wanted.name if known is None else known.repo
     name = wanted.save_as or (repo.partition("/")[2] if known is None else known.name)
     revision = wanted.revision or ("" if known is None else known.revision)
+    if not is_model_name(name):
+        raise UsageError(
+            f"--as {name!r:.80} cannot name a model; give another name, of letters, digits, '.', "
+            "'-' and '_'"
+        )
     place = store.place_for(name) if wanted.to is None else wanted.to
     patience = patience or Patience()
     here = already_here(name, repo, revision, wanted)
@@ -209,7 +215,7 @@ def _fetch(fetcher: Fetcher, files: list[RemoteFile], work: Path) -> None:
 
 def _require_whole_graph(path: Path) -> None:
     try:
-        elsewhere = has_external_data(read_file(path))
+        elsewhere = has_external_data(read_file(path, MOST_GRAPH))
     except ValueError as error:
         raise ModelError(f"{path}: not an ONNX file: {error}") from error
     if elsewhere:

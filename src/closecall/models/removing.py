@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from pathlib import Path
 
 from closecall.errors import ModelError, UnknownNameError, UsageError
 from closecall.models import store
-from closecall.models.placing import unwritable
+from closecall.models.placing import REMOVING, unwritable, working
 from closecall.models.published import find_published
 
 
@@ -59,13 +57,12 @@ def remove(folder: Path) -> None:
     root = store.store_folder()
     if folder.parent != root or folder.name in ("", ".", ".."):
         raise UsageError(f"{folder}: not a model of the store {root}")
-    try:
-        # Renamed first: what is half removed must not look like a model.
-        work = Path(tempfile.mkdtemp(prefix=".removing-", dir=root))
-        folder.rename(work / "old")
-    except OSError as error:
-        raise unwritable(folder, error) from error
-    # rmtree follows no link, neither the model's own nor one within.
-    shutil.rmtree(work, ignore_errors=True)
+    # Renamed first: what is half removed must not look like a model. No link is followed as it
+    # goes, neither the model's own nor one within.
+    with working(root, REMOVING) as work:
+        try:
+            folder.rename(work / "old")
+        except OSError as error:
+            raise unwritable(folder, error) from error
     if os.path.lexists(work):
         raise ModelError(f"{work}: cannot be removed in full; remove it by hand")

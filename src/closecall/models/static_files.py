@@ -110,6 +110,8 @@ def read_static(folder: Path | str) -> StaticFolder:
     made = _record(path / CONFIG_FILE, config.get(RECORD))
     name = path.resolve().name if made is None else made.name
     inner = next((path / one for one in _FOLDERS if is_file(path / one / WEIGHTS_FILE)), path)
+    if not inner.resolve().is_relative_to(path.resolve()):
+        raise ModelError(f"{inner}: leads out of the model's folder")
     weights, tokenizer = inner / WEIGHTS_FILE, inner / TOKENIZER_FILE
     for file in (weights, tokenizer):
         if not is_file(file):

@@ -1,16 +1,13 @@
-"""Where models are kept on this machine, and how one is found and added.
+"""How a model on this machine is found and added; ``roots`` says where they are kept.
 
-Two places: the models shipped with closecall, which are read only, and the store of the person
-at this machine (``CLOSECALL_MODELS_DIR``, or the data folder of the platform). A model is a
-folder with a ``card.toml``; what was pulled and cannot be compiled is one with a ``pulled.toml``.
-Nothing is downloaded here.
+A model is a folder with a ``card.toml``; what was pulled and cannot be compiled is one with a
+``pulled.toml``. Nothing is downloaded here.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -21,23 +18,23 @@ from closecall.models.cards import CARD_FILE, GRAPH_FILE, ModelCard, is_model_na
 from closecall.models.compiler import Naming, compile_folder
 from closecall.models.pair_card import PAIR_MODEL
 from closecall.models.placing import placing
-from closecall.models.published import (
-    find_published,
-    list_published,
+from closecall.models.published import find_published, list_published
+from closecall.models.roots import (
+    BUNDLED,
+    CARDS,
+    STORE,
+    bundled_folder,
+    model_folders,
+    places,
+    store_folder,
 )
 from closecall.there import is_dir, is_file
 
-BUNDLED = "bundled"
-STORE = "store"
 FOLDER = "folder"
-
-CARDS = "cards"
-"""Within the store, the folder of the person's own cards of known models; no model's name."""
+"""The place of a model that is named by its folder; see ``roots`` for the others."""
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 """The model used when none is named."""
-
-_PACKAGE = Path(__file__).resolve().parent.parent
 
 
 class StoredModel(msgspec.Struct, frozen=True):
@@ -68,54 +65,13 @@ class Listing(msgspec.Struct, frozen=True):
     broken: tuple[BrokenModel, ...] = ()
 
 
-def bundled_folder() -> Path:
-    """Return the folder of the models shipped with closecall."""
-    installed = _PACKAGE / "_bundled"
-    return installed if is_dir(installed) else _PACKAGE.parent.parent / "models"
-
-
-def store_folder() -> Path:
-    """Return the folder of the person's own models; it need not exist.
-
-    ``CLOSECALL_MODELS_DIR`` if that is set and not empty, else ``models`` in the data folder of
-    the platform.
-
-    Raises
-    ------
-    ModelError
-        If there is no home folder to put it in.
-    """
-    given = os.environ.get("CLOSECALL_MODELS_DIR")
-    if given:
-        return Path(given)
-    import platformdirs
-
-    try:
-        place = Path(platformdirs.user_data_dir("closecall", appauthor=False))
-    except RuntimeError:
-        place = Path("~")
-    if not place.is_absolute():
-        raise ModelError(
-            "there is no home folder to keep models in; name a folder in CLOSECALL_MODELS_DIR"
-        )
-    return place / "models"
-
-
-def places() -> list[tuple[str, Path]]:
-    """Return the folders models are looked for in; without a home, the bundled ones only."""
-    try:
-        return [(BUNDLED, bundled_folder()), (STORE, store_folder())]
-    except ModelError:
-        return [(BUNDLED, bundled_folder())]
-
-
 def list_models() -> Listing:
     """Return every model on this machine, sorted by name within its place."""
     models: list[StoredModel] = []
     broken: list[BrokenModel] = []
     for place, root in places():
         try:
-            folders = _model_folders(root)
+            folders = model_folders(root)
         except ModelError as error:  # the models of the other place are none the worse
             broken.append(BrokenModel(root, place, str(error)))
             continue
@@ -328,35 +284,12 @@ def _name_for(folder: Path) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).lstrip(".-_")
 
 
-def _model_folders(root: Path) -> list[Path]:
-    """Return the folders in ``root`` that may hold a model; hidden ones are work in progress.
-
-    Raises
-    ------
-    ModelError
-        If ``root`` is there and cannot be listed.
-    """
-    try:
-        found = [
-            path
-            for path in root.iterdir()
-            if not path.name.startswith(".") and path.name.casefold() != CARDS
-        ]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise ModelError(f"{root}: cannot be read: {error.strerror or error}") from error
-    return sorted(path for path in found if _may_have_card(path))
-
-
-def _may_have_card(folder: Path) -> bool:
-    try:
-        return stat.S_ISREG((folder / CARD_FILE).stat().st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError:  # reading the card will say what is wrong
-        return True
-
-
 def _spelled(card: ModelCard) -> str:
     return f"{card.name} ({', '.join(card.aliases)})" if card.aliases else card.name
+
+
+__all__ = [
+    "BUNDLED", "CARDS", "DEFAULT_MODEL", "FOLDER", "STORE", "BrokenModel", "Listing",
+    "StoredModel", "add_model", "bundled_folder", "find_model", "list_models", "load_model",
+    "place_for", "places", "require_free", "store_folder",
+]  # fmt: skip

@@ -6,6 +6,7 @@ sees as an exception that is no ``Exception``.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ MOST_GROWTH = 256
 """Characters that may become of one before a text is cut into tokens."""
 
 _PANIC = "PanicException"
+_SEQUENCES = ("normalizers", "pretokenizers")
+_BYTES = 4
 _DEEPEST = 32
 _SHOWN = 300
 
@@ -43,13 +46,41 @@ def read_tokenizer(path: Path, data: bytes) -> Any:
     growth = _growth(path, data)
     if growth > MOST_GROWTH:
         raise ModelError(
-            f"{path}: normalizer: makes {growth:,} characters of one, more than {MOST_GROWTH}"
+            f"{path}: normalizer, pre_tokenizer: make {growth:,} characters of one, more than "
+            f"{MOST_GROWTH}"
         )
     with tokenizing(f"{path}: not a tokenizer", ModelError):
         tokenizer = tokenizers.Tokenizer.from_buffer(data)
         tokenizer.no_truncation()
         tokenizer.no_padding()
     return tokenizer
+
+
+class _Unigram(msgspec.Struct):
+    unk_id: int | None = None
+
+
+class _TokenizerFile(msgspec.Struct):
+    model: _Unigram
+
+
+def unknown_token(path: Path, tokenizer: Any, data: bytes) -> int:
+    """Return the number of the token that stands for what a model does not know, -1 for none.
+
+    Raises
+    ------
+    ModelError
+        If the bytes, read from ``path``, are no tokenizer.
+    """
+    if type(tokenizer.model).__name__ == "Unigram":  # it has a number, which only the file says
+        try:
+            found = msgspec.json.decode(data, type=_TokenizerFile).model.unk_id
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise ModelError(f"{path}: not a tokenizer: {error}") from error
+        return -1 if found is None else found
+    name = getattr(tokenizer.model, "unk_token", None)
+    found = tokenizer.token_to_id(name) if name else None
+    return -1 if found is None else int(found)
 
 
 @contextmanager
@@ -69,31 +100,53 @@ def tokenizing(what: str, kind: type[ClosecallError]) -> Iterator[None]:
 
 class _File(msgspec.Struct):
     normalizer: Any = None
+    pre_tokenizer: Any = None
 
 
 def _growth(path: Path, data: bytes) -> int:
-    """Return how many characters the replacements of a normalizer make of one, at the most.
+    """Return how many characters the rules of a tokenizer make of one, at the most.
 
     One after the other they multiply: seven that make ten of one need a gigabyte for a sentence.
     """
     try:
-        return _grown(msgspec.json.decode(data, type=_File).normalizer, 0)
+        found = msgspec.json.decode(data, type=_File)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ModelError(f"{path}: not a tokenizer: {str(error)[:_SHOWN]}") from error
+    return _grown(found.normalizer, 0) * _grown(found.pre_tokenizer, 0)
 
 
-def _grown(normalizer: Any, depth: int) -> int:
-    if not isinstance(normalizer, dict) or depth > _DEEPEST:
+def _grown(step: Any, depth: int) -> int:
+    if not isinstance(step, dict) or depth > _DEEPEST:
         return 1 if depth <= _DEEPEST else MOST_GROWTH + 1
     total = 1
-    inner = normalizer.get("normalizers")
-    for one in inner if isinstance(inner, list) else ():
+    inner = [one for name in _SEQUENCES if isinstance(step.get(name), list) for one in step[name]]
+    for one in inner:
         # No further than it takes to tell: the number could have a million digits.
         total = min(total * _grown(one, depth + 1), MOST_GROWTH + 1)
-    content = normalizer.get("content")
+    if step.get("type") == "ByteLevel":  # a character for each byte of one
+        total *= _BYTES
+    put_before, charsmap = step.get("prepend"), step.get("precompiled_charsmap")
+    if isinstance(put_before, str):
+        total *= 1 + len(put_before)
+    if isinstance(charsmap, str):
+        total *= _longest(charsmap)
+    content = step.get("content")
     if isinstance(content, str):
-        pattern = normalizer.get("pattern")
+        pattern = step.get("pattern")
         plain = pattern.get("String") if isinstance(pattern, dict) else None
         # What matches nothing is put in between as well.
         total *= max(1, len(content)) if plain else 1 + len(content)
     return total
+
+
+def _longest(charsmap: str) -> int:
+    """Return the characters of the longest text that a table of replacements holds.
+
+    In base64: four bytes with the length of an index, the index, and the texts, each ended by 0.
+    """
+    try:
+        data = base64.b64decode(charsmap)
+    except ValueError:  # the library refuses it with its own words
+        return 1
+    texts = data[4 + int.from_bytes(data[:4], "little") :].decode("utf-8", errors="replace")
+    return max(1, *map(len, texts.split("\0")))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,9 +33,10 @@ from closecall.models.bundle_format import (
 )
 from closecall.models.cards import CARD_FILE, read_card
 from closecall.models.choosing import is_allowed
-from closecall.models.placing import placing, unwritable
+from closecall.models.hashing import hash_file
+from closecall.models.placing import UNBUNDLING, placing, working
 from closecall.models.published import RECORD_FILE, read_published
-from closecall.there import exists, is_file
+from closecall.there import exists, is_dir, is_file
 
 _CHUNK = 1 << 20
 
@@ -83,12 +83,7 @@ def unpacked(path: Path, beside: Path, *, most: int = MOST_BYTES) -> Iterator[Un
         If it cannot be read, is not a bundle, holds what no bundle may, or is larger than
         ``most``; or if ``beside`` cannot be written.
     """
-    try:
-        beside.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=".unbundling-", dir=beside))
-    except OSError as error:
-        raise unwritable(beside, error) from error
-    try:
+    with working(beside, UNBUNDLING) as work:
         try:
             manifest = _unpack(path, work, most)
             _check_model(manifest, work / MODEL)
@@ -97,14 +92,12 @@ def unpacked(path: Path, beside: Path, *, most: int = MOST_BYTES) -> Iterator[Un
         except ModelError as error:
             raise ModelError(f"{path}: {error}") from None
         yield Unpacked(manifest, work)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def same_as_here(found: Unpacked) -> Path | None:
     """Return the folder of a model on this machine with the very files of the bundle, or None."""
     members = {
-        member.path.removeprefix(MODEL): member.sha256
+        member.path.removeprefix(MODEL): (member.sha256, member.size)
         for member in found.manifest.members
         if member.path.startswith(MODEL)
     }
@@ -113,13 +106,17 @@ def same_as_here(found: Unpacked) -> Path | None:
         folder = root / found.manifest.name
         try:
             if is_file(folder / record) and all(
-                hashlib.sha256((folder / name).read_bytes()).hexdigest() == sha256
-                for name, sha256 in members.items()
+                _hashed(folder / name) == expected for name, expected in members.items()
             ):
                 return folder
-        except OSError:
+        except (OSError, ModelError):
             continue
     return None
+
+
+def _hashed(path: Path) -> tuple[str, int]:
+    found = hash_file(path)
+    return found.sha256, found.size
 
 
 def install(found: Unpacked, *, to: Path | None = None, force: bool = False) -> Path:
@@ -139,9 +136,20 @@ def install(found: Unpacked, *, to: Path | None = None, force: bool = False) -> 
         place = to
         if place.is_symlink() or (exists(place) and not force):
             raise UsageError(f"--to {place}: already there; name another, or replace it: --force")
+        if exists(place) and not _holds_model(place):
+            raise UsageError(
+                f"--to {place}: something is there, and no model; name another folder"
+            )
     with placing(place) as new:
         shutil.move(found.folder / MODEL, new)
     return place
+
+
+def _holds_model(place: Path) -> bool:
+    """Return whether a folder may give way: it holds a model, or nothing at all."""
+    if not is_dir(place):
+        return False
+    return is_file(place / CARD_FILE) or is_file(place / RECORD_FILE) or not any(place.iterdir())
 
 
 def _unpack(path: Path, work: Path, most: int) -> Manifest:

@@ -138,7 +138,7 @@ def _check(model: StoredModel, number: int) -> FileCheck:
     except ModelError as error:
         return FileCheck(model.card.name, path, entry.sha256, "", str(error))
     problem = ""
-    if found.sha256 != entry.sha256:
+    if (found.sha256, found.size) != (entry.sha256, entry.size):
         problem = (
             f"{path}: expected sha256 {entry.sha256} ({entry.size} bytes), "
             f"found {found.sha256} ({found.size} bytes)"

@@ -108,7 +108,10 @@ class Web:
             reply.close()
             if not target:
                 raise ModelError(f"{parts.hostname}: a redirect that names no place")
-            url = urljoin(url, target)
+            try:
+                url = urljoin(url, target)
+            except ValueError as error:
+                raise ModelError(f"{parts.hostname}: a redirect to no address: {error}") from None
         raise ModelError(f"{self._home.host}: more than {_MOST_HOPS} redirects, one to the next")
 
     def hidden(self, text: str) -> str:
@@ -132,7 +135,7 @@ class Web:
             request.add_unredirected_header("Authorization", f"Bearer {self._token}")
         try:
             reply = self._opener(here=here).open(request, timeout=self._timeout)
-        except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
+        except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
             raise _translated(error, origin.host) from None
         if not isinstance(reply, http.client.HTTPResponse):  # pragma: no cover - no other handler
             raise ModelError(f"{origin.host}: no HTTP reply")
@@ -232,6 +235,10 @@ def _translated(error: Exception, host: str) -> Exception:
         return ModelError(
             f"{host}: its certificate is not trusted ({reason.verify_message}). Where a proxy "
             "opens TLS, name the file of its certificate in SSL_CERT_FILE or REQUESTS_CA_BUNDLE"
+        )
+    if isinstance(error, ValueError):  # its words may hold the password of a proxy
+        return ModelError(
+            f"{host}: this address, or that of a proxy (HTTPS_PROXY, HTTP_PROXY), cannot be one"
         )
     if isinstance(reason, TimeoutError):
         return Passing(f"{host}: no answer in time")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -108,16 +109,15 @@ class Weights:
             raise ModelError(
                 f"{self._path}: tensor {full} is {kind}; known are {', '.join(_DTYPES)}"
             )
-        raw: NDArray[Any] = np.memmap(
-            self._path,
-            dtype=_DTYPES[kind],
-            mode="r",
-            offset=self._start + entry["data_offsets"][0],
-            shape=shape,
-        )
+        count = math.prod(shape)
+        # Read and not mapped: a file that is cut short meanwhile would end the process.
+        start = self._start + entry["data_offsets"][0]
+        raw: NDArray[Any] = np.fromfile(self._path, _DTYPES[kind], count, offset=start)
+        if len(raw) < count:
+            raise ModelError(f"{self._path}: cut short while it was read, at tensor {full}")
         if kind == "BF16":  # the upper half of a float32
             raw = (raw.astype(np.uint32) << 16).view(np.float32)
-        values: Tensor = raw.astype(np.float32)
+        values: Tensor = raw.reshape(shape).astype(np.float32, copy=False)
         if not np.isfinite(values).all():
             raise ModelError(f"{self._path}: tensor {full} holds a value that is not finite")
         return values

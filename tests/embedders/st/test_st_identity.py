@@ -118,6 +118,12 @@ def test_a_copy_is_the_same(tiny, tmp_path):
     assert identity(tmp_path / "copy")._replace(stamps=()) == identity(tiny)._replace(stamps=())
 
 
+def test_a_prompt_that_is_no_text_is_refused(tmp_path):
+    folder = tiny_models.bert(tmp_path / "m", prompts={"query": "\ud83d: "})
+    with pytest.raises(ModelError, match=r"prompts: 'query': holds half of a surrogate pair"):
+        read_st_layout(folder, "m")
+
+
 def test_the_window_is_what_the_library_would_take(tmp_path):
     def window(**changes):
         folder = tiny_models.bert(tmp_path / "m")
@@ -133,6 +139,7 @@ def test_the_window_is_what_the_library_would_take(tmp_path):
     roberta = {"model_type": "roberta", "pad_token_id": 1, "max_position_embeddings": 22}
     assert window(config=roberta) == 20
     assert window(sentence_bert_config={"max_seq_length": 7}) == 7
+    assert window(tokenizer_config={"model_max_length": float("-inf")}) == 48
     with pytest.raises(ModelError, match="nothing else says how long"):
         window(
             config={"max_position_embeddings": None},

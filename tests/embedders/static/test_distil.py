@@ -197,6 +197,18 @@ def test_an_encoder_without_token_vectors_is_refused(tiny, monkeypatch):
         made(tiny)
 
 
+def test_a_vocabulary_with_a_gap_is_refused_before_the_encoder_runs(tmp_path, monkeypatch):
+    source = tmp_path / "source"
+    tiny_bert.write_folder(source, config={"vocab_size": 150})
+    document = json.loads((source / "tokenizer.json").read_text(encoding="utf-8"))
+    document["model"]["vocab"]["red"] = 140
+    (source / "tokenizer.json").write_text(json.dumps(document), encoding="utf-8")
+    compile_folder(source, tmp_path / "tiny", Naming(name="tiny"))
+    monkeypatch.delattr(module, "_units")
+    with pytest.raises(ModelError, match=r"tokenizer\.json: numbers a token 140 and has 101"):
+        made(load_model(tmp_path / "tiny"))
+
+
 def test_pairs_alike_stand_above_pairs_unlike_with_the_bundled_encoder(tmp_path, monkeypatch):
     """With 700 tokens of the real vocabulary, those of the texts among them."""
     encoder = find_model("minilm")

@@ -7,6 +7,7 @@ import numpy as np
 import pair_world
 import pytest
 from pair_world import LABELS, by_hand, graph, reordered, write
+from tokenizers.models import Unigram
 
 from closecall.errors import ModelError, ModelIntegrityError, UsageError
 from closecall.metrics.base import BatchMetric, LoadingMetric
@@ -390,3 +391,14 @@ def test_the_version_moves_with_every_choice(folder):
         )
     }
     assert len(versions) == 7
+
+
+def test_what_a_unigram_model_does_not_know_is_seen_as_well(tmp_path, weights):
+    folder = write(tmp_path, weights)
+    own = pair_world.tokenizer()
+    pieces = [(word, -float(at)) for at, word in enumerate(pair_world.VOCABULARY)]
+    own.model = Unigram(pieces, unk_id=1)
+    own.save(str(folder / "tokenizer.json"))
+    metric = CrossEncoderScore(model=folder)
+    assert "no token that the model knows" in reason(metric, case("好", "the cat"))
+    assert measured(metric, case("the 好", "the cat")).tokens["response"].unknown == 1

@@ -66,6 +66,17 @@ def test_other_outputs_are_refused(tmp_path, weights):
     assert "has the outputs scores, mean; expected 'logits'" in said
 
 
+def test_outputs_that_are_no_numbers_or_not_there_are_refused(tmp_path, weights):
+    nodes, _, constants = three("numbers")
+    nodes.append(helper.make_node("Cast", ["numbers"], ["logits"], to=TensorProto.STRING))
+    spelled = helper.make_tensor_value_info("logits", TensorProto.STRING, ["pairs", 3])
+    given = inputs("input_ids")
+    said = loading(tmp_path / "a", weights, model(given, [spelled], nodes, constants))
+    assert "its output 'logits' is of tensor(string); expected floating-point numbers" in said
+    nodes, _, constants = three()
+    assert loading(tmp_path / "b", weights, model(given, [], nodes, constants))
+
+
 def test_outputs_of_another_number_than_the_labels_are_refused(tmp_path, weights):
     nodes = [helper.make_node("Cast", ["input_ids"], ["logits"], to=TensorProto.FLOAT)]
     loose = helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["pairs", "tokens"])

@@ -20,7 +20,8 @@ FACT = "the cat is red and small "
 def made(window=32, post_processor=None, *, typed=True):
     tokenizer = pair_world.tokenizer(post_processor)
     tokenizer.encode_special_tokens = True
-    return PairTokenizer(tokenizer, window, "tokenizer.json", typed=typed)
+    unknown = tokenizer.token_to_id("[UNK]")
+    return PairTokenizer(tokenizer, window, "tokenizer.json", typed=typed, unknown=unknown)
 
 
 def test_a_pair_that_fits_is_framed_as_the_tokenizer_frames_it():
@@ -62,7 +63,7 @@ def test_a_frame_that_does_not_part_the_texts_is_refused(template, typed, said):
 def test_a_tokenizer_without_the_letters_is_refused():
     empty = Tokenizer(WordLevel({"x": 0}, unk_token="x"))  # noqa: S106 - a token
     with pytest.raises(ModelError, match=r"frames|makes no token|nothing between"):
-        PairTokenizer(empty, 32, "tokenizer.json", typed=False)
+        PairTokenizer(empty, 32, "tokenizer.json", typed=False, unknown=0)
 
 
 @pytest.mark.parametrize("question", ["", "what colour is the cat ?"])

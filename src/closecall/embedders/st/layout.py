@@ -20,6 +20,7 @@ from closecall.embedders.st.trust import (
 )
 from closecall.errors import ModelError, UnsupportedArchitectureError
 from closecall.models.layout import inside
+from closecall.records import is_whole_text
 from closecall.there import is_file
 
 TRANSFORMER, POOLING, NORMALIZE, DENSE = "Transformer", "Pooling", "Normalize", "Dense"
@@ -324,6 +325,12 @@ def _prompts(folder: Path, whole: dict[str, Any], names: list[str], policy: str)
     given = {name: text for name, text in given.items() if text is not None}
     if not all(isinstance(text, str) for text in given.values()):
         raise ModelError(f"{path}: prompts: expected an object of strings")
+    for name, text in given.items():
+        if not is_whole_text(text):
+            raise ModelError(
+                f"{path}: prompts: {name!r:.40}: holds half of a surrogate pair, which is not a "
+                "character"
+            )
     default = whole.get("default_prompt_name")
     if default is not None and not isinstance(default, str):
         raise ModelError(f"{path}: default_prompt_name: expected a string")
@@ -334,7 +341,11 @@ def _prompts(folder: Path, whole: dict[str, Any], names: list[str], policy: str)
 
 
 def _is_limit(value: object) -> TypeGuard[int | float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value < _ENDLESS
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and -_ENDLESS < value < _ENDLESS
+    )
 
 
 def _count(path: Path, field: str, value: object) -> int:

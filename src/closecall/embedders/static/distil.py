@@ -18,6 +18,7 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from closecall.embedders.onnx import worker_threads
 from closecall.embedders.onnx_runtime import Loaded, load
 from closecall.errors import ModelError, UsageError
 from closecall.instrument import Instrument
+from closecall.models.cards import TOKENIZER_FILE
 from closecall.models.store import StoredModel
 
 Floats = NDArray[np.float64]
@@ -192,9 +194,10 @@ def read_states(
             f"{model.graph}: has no output 'tokens' of the model's width, which a static model is "
             "made from; models added with 'closecall models add' have one"
         )
+    size = loaded.tokenizer.get_vocab_size(with_added_tokens=True)
+    _require_no_gap(loaded, size, model.folder / TOKENIZER_FILE)
     words = _words(loaded)
     units = _units(loaded, words, threads, progress)
-    size = loaded.tokenizer.get_vocab_size(with_added_tokens=True)
     tokenizer = _tokenizer(loaded.tokenizer, lowercase=model.card.lowercase)
     return TokenStates(words, units, size, tokenizer, instrument)
 
@@ -253,6 +256,16 @@ def require_dims(dims: int, width: int, name: str) -> None:
 def digest(data: bytes) -> str:
     """Return the sha256 (hex) of a file's bytes."""
     return hashlib.sha256(data).hexdigest()
+
+
+def _require_no_gap(loaded: Loaded, size: int, path: Path) -> None:
+    """Refuse a tokenizer whose numbers go beyond its size, which is that of the table."""
+    highest = max(loaded.tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
+    if highest >= size:
+        raise ModelError(
+            f"{path}: numbers a token {highest:,} and has {size:,} of them; a static model is "
+            "made of a vocabulary without gaps only"
+        )
 
 
 def _words(loaded: Loaded) -> NDArray[np.int32]:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 
 from closecall.embedders.onnx import worker_threads
-from closecall.errors import ConfigurationError, EmbeddingError, ModelError
-from closecall.metrics.pairs.runtime import Outputs, checked_outputs, not_importable
+from closecall.embedders.onnx_session import make_session
+from closecall.errors import ModelError
+from closecall.metrics.pairs.runtime import Outputs, checked_outputs
 from closecall.metrics.pairs.tokenising import Ids
 from closecall.models.external import has_external_data
-from closecall.models.hashing import read_file, require
-from closecall.models.onnx_functions import require_bounded
+from closecall.models.hashing import MOST_GRAPH, read_file, require
 from closecall.models.pair_folder import PairFolder
 
-_PROVIDER = "CPUExecutionProvider"
-_ERRORS_ONLY = 3
 _IDS, _MASK, _TYPES = "input_ids", "attention_mask", "token_type_ids"
 _LOGITS = "logits"
 _NUMBERS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
+_FLOATS = ("tensor(float)", "tensor(float16)", "tensor(double)")
 
 _BATCH_WIDE = b"DynamicQuantize"
 """Operators that measure the range of a whole batch and round every row by it."""
@@ -48,11 +46,11 @@ class OnnxPair:
     def __init__(self, folder: PairFolder) -> None:
         self._where = str(folder.weights)
         self._labels = folder.labels
-        data = read_file(folder.weights)
+        data = read_file(folder.weights, MOST_GRAPH)
         require(folder.weights, data, folder.file(folder.weights))
         self._require_self_contained(data)
         self.alone = _BATCH_WIDE in data
-        self._session = self._made(data)
+        self._session = make_session(data, self._where, fuse=True)
         self._types = self._inputs()
         self._output = self._chosen_output()
 
@@ -78,41 +76,11 @@ class OnnxPair:
         """
         given = {_IDS: ids, _MASK: np.ones_like(ids), _TYPES: types}
         feed = {name: given[name].astype(kind) for name, kind in self._types.items()}
-        try:
-            (found,) = self._session.run([self._output], feed)
-        except Exception as error:  # the runtime's exceptions share no base but this
-            raise EmbeddingError(f"onnxruntime failed: {error}") from error
+        (found,) = self._session.run([self._output], feed)
         return checked_outputs(found, len(ids), self._labels, self._where)
-
-    def _made(self, data: bytes) -> Any:
-        # Read when the module loads: without it some builds write ids to the home folder and,
-        # later, look up a host.
-        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-        try:
-            import onnxruntime
-        except ImportError as error:
-            raise not_importable("onnxruntime", error) from error
-
-        onnxruntime.disable_telemetry_events()
-        options = onnxruntime.SessionOptions()
-        # One thread, none of its own: it survives a fork, and pairs are run side by side.
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = _ERRORS_ONLY
-        try:
-            session = onnxruntime.InferenceSession(data, options, providers=[_PROVIDER])
-        except Exception as error:  # the runtime's exceptions share no base but this
-            raise ModelError(f"{self._where}: the runtime cannot load it: {error}") from error
-        # It keeps the bytes for a change of providers, which never comes.
-        session._model_bytes = b""  # noqa: SLF001
-        active = session.get_providers()
-        if active[:1] != [_PROVIDER]:
-            raise ConfigurationError(f"asked onnxruntime for {_PROVIDER}, got {', '.join(active)}")
-        return session
 
     def _require_self_contained(self, data: bytes) -> None:
         try:
-            require_bounded(data)
             external = has_external_data(data)
         except ValueError as error:
             raise ModelError(f"{self._where}: not an ONNX file: {error}") from error
@@ -125,7 +93,7 @@ class OnnxPair:
     def _inputs(self) -> dict[str, Any]:
         """Return the number type of each input, or refuse a graph that wants something else."""
         found = {}
-        for entry in self._session.get_inputs():
+        for entry in self._session.raw.get_inputs():
             if entry.name not in (_IDS, _MASK, _TYPES) or entry.type not in _NUMBERS:
                 raise ModelError(
                     f"{self._where}: input '{entry.name}' of {entry.type}: a pair model takes "
@@ -143,12 +111,19 @@ class OnnxPair:
         return found
 
     def _chosen_output(self) -> str:
-        entries = {entry.name: entry.shape for entry in self._session.get_outputs()}
+        entries = {entry.name: entry.shape for entry in self._session.raw.get_outputs()}
+        if not entries:
+            raise ModelError(f"{self._where}: has no output")
         name = _LOGITS if _LOGITS in entries else next(iter(entries))
         if name != _LOGITS and len(entries) > 1:
             raise ModelError(
                 f"{self._where}: has the outputs {', '.join(entries)}; expected '{_LOGITS}', or "
                 "one output only"
+            )
+        kind = next(entry.type for entry in self._session.raw.get_outputs() if entry.name == name)
+        if kind not in _FLOATS:
+            raise ModelError(
+                f"{self._where}: its output '{name}' is of {kind}; expected floating-point numbers"
             )
         width = entries[name][-1] if entries[name] else None
         one = len(self._labels) == 1 and len(entries[name]) == 1

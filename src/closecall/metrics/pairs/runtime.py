@@ -14,7 +14,7 @@ from closecall.errors import ConfigurationError, MissingExtraError, ModelError
 from closecall.metrics.pairs.tokenising import Ids, PairTokenizer
 from closecall.models.hashing import read_file, require
 from closecall.models.pair_folder import ONNX, TORCH, PairFolder
-from closecall.models.tokenizer_files import read_tokenizer
+from closecall.models.tokenizer_files import read_tokenizer, unknown_token
 
 Outputs = NDArray[np.float64]
 
@@ -79,7 +79,7 @@ def load(folder: PairFolder) -> Loaded:
     """
     # Rows are tokenised one text at a time; threads of the library's own would not survive a fork.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    tokenizer = _tokenizer(folder)
+    tokenizer, unknown = _tokenizer(folder)
     if folder.kind == ONNX:
         from closecall.metrics.pairs.onnx_pair import OnnxPair
 
@@ -89,7 +89,8 @@ def load(folder: PairFolder) -> Loaded:
 
         runner = TorchPair(folder)
     where = str(folder.tokenizer)
-    return Loaded(runner, PairTokenizer(tokenizer, folder.window, where, typed=runner.typed))
+    framed = PairTokenizer(tokenizer, folder.window, where, typed=runner.typed, unknown=unknown)
+    return Loaded(runner, framed)
 
 
 def checked_outputs(outputs: Any, rows: int, labels: Sequence[str], where: str) -> Outputs:
@@ -111,7 +112,8 @@ def checked_outputs(outputs: Any, rows: int, labels: Sequence[str], where: str) 
     return found
 
 
-def _tokenizer(folder: PairFolder) -> Any:
+def _tokenizer(folder: PairFolder) -> tuple[Any, int]:
+    """Return it with the number of its token for what it does not know."""
     path = folder.tokenizer
     data = read_file(path)
     require(path, data, folder.file(path))
@@ -119,7 +121,7 @@ def _tokenizer(folder: PairFolder) -> Any:
     tokenizer = read_tokenizer(path, data)
     # An answer that spells out "[SEP]" would otherwise end where it says it does.
     tokenizer.encode_special_tokens = True
-    return tokenizer
+    return tokenizer, unknown_token(path, tokenizer, data)
 
 
 def not_importable(package: str, error: ImportError) -> ConfigurationError:

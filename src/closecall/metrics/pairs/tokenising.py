@@ -98,6 +98,8 @@ class PairTokenizer:
         The tokenizer's file, for messages.
     typed
         Whether the model is told by token types which text a token is of.
+    unknown
+        The number of the token that stands for what the model does not know, -1 for none.
 
     Raises
     ------
@@ -105,13 +107,13 @@ class PairTokenizer:
         The tokenizer frames pairs in a way that cannot be put together, or does not part them.
     """
 
-    def __init__(self, tokenizer: Any, window: int, where: str, *, typed: bool) -> None:
+    def __init__(
+        self, tokenizer: Any, window: int, where: str, *, typed: bool, unknown: int
+    ) -> None:
         self._tokenizer = tokenizer
         self._window = window
         self._where = where
-        name = getattr(tokenizer.model, "unk_token", None)
-        found = tokenizer.token_to_id(name) if name else None
-        self._unknown = -1 if found is None else int(found)
+        self._unknown = unknown
         self.frame = self._frame(typed=typed)
         if window < self.frame.size + SMALLEST_SHARE:
             raise ModelError(

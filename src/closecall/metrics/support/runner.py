@@ -19,8 +19,8 @@ from closecall.metrics.pairs.runtime import Loaded, Outputs, checked_outputs
 from closecall.metrics.pairs.tokenising import Ids, PairTokenizer
 from closecall.models.bundled_pair import StoredPair
 from closecall.models.cards import GRAPH_FILE
-from closecall.models.hashing import read_file, require
-from closecall.models.tokenizer_files import read_tokenizer
+from closecall.models.hashing import MOST_GRAPH, read_file, require
+from closecall.models.tokenizer_files import read_tokenizer, unknown_token
 from closecall.models.word_table import Words, checked_words
 
 _LOGIT = "logit"
@@ -103,17 +103,19 @@ def load_runner(pair: StoredPair) -> Ready:
         with ThreadPoolExecutor(1) as pool:
             read = pool.submit(_words_and_tokenizer, pair)
             session = _session(pair)
-            words, bare = read.result()
+            words, bare, unknown = read.result()
     except ModelIntegrityError:  # it says what to do
         raise
     except ModelError as error:
         raise ModelError(f"{error}. {_REPAIR}") from error
-    framed = PairTokenizer(bare, pair.card.window, str(pair.tokenizer), typed=True)
+    framed = PairTokenizer(
+        bare, pair.card.window, str(pair.tokenizer), typed=True, unknown=unknown
+    )
     return Ready(Loaded(PairRunner(session, words, str(pair.graph)), framed), bare)
 
 
 def _session(pair: StoredPair) -> Session:
-    data = read_file(pair.graph)
+    data = read_file(pair.graph, MOST_GRAPH)
     require(pair.graph, data, pair.card.file(GRAPH_FILE))
     # Matrices become float32 here, once; the operators are fused already where that pays.
     session = make_session(data, str(pair.graph))
@@ -126,11 +128,12 @@ def _session(pair: StoredPair) -> Session:
     return session
 
 
-def _words_and_tokenizer(pair: StoredPair) -> tuple[Words, Any]:
+def _words_and_tokenizer(pair: StoredPair) -> tuple[Words, Any, int]:
+    """Return both, and the number of the tokenizer's token for what it does not know."""
     words = checked_words(pair.words, pair.card.words, pair.card.dims)
     data = read_file(pair.tokenizer)
     require(pair.tokenizer, data, pair.card.tokenizer)
     bare = read_tokenizer(pair.tokenizer, data)
     # An answer that spells out "[SEP]" would otherwise end where it says it does.
     bare.encode_special_tokens = True
-    return words, bare
+    return words, bare, unknown_token(pair.tokenizer, bare, data)
