@@ -141,3 +141,27 @@ def test_what_was_spent_adds_up():
         or since(one, two).spending.spent == ()
     )
     assert total_of([]) == Totals()
+
+
+def test_what_blocks_spent_is_kept_in_the_folder(cases, tmp_path):
+    _, store, header = begun(cases, tmp_path / "run")
+    worker, _ = worker_of(header)
+    worker.evaluate(open_dataset(cases), store, 0, CASES)
+    found = close(store, header, totals=[Totals(spending=spent(3)), Totals(spending=spent(4))])
+    stored = load_run(tmp_path / "run")
+    assert stored.spending == found.spending
+    assert stored.spending.tokens == 7
+    assert open_run(tmp_path / "run").verify() == []
+
+
+def test_a_block_that_no_part_could_hold_is_refused_before_it_is_written(
+    cases, tmp_path, monkeypatch
+):
+    _, store, header = begun(cases, tmp_path / "run")
+    worker, _ = worker_of(header)
+    monkeypatch.setattr("closecall.runs.parts.writing.BLOCK_BYTES", 5000, raising=False)
+    with pytest.raises(
+        RunFolderError, match=r"cases from position 0 on have more than 5,000 bytes.*--part-cases"
+    ):
+        worker.evaluate(open_dataset(cases), store, 0, CASES)
+    assert parts_in(store) == []

@@ -21,7 +21,12 @@ from closecall.calibration.decisions import decide
 from closecall.calibration.groups import clustered_rate
 from closecall.calibration.records import Decision
 from closecall.calibration.words import evidence_words
-from closecall.errors import InstrumentMismatchError, UsageError
+from closecall.errors import (
+    CalibrationFileError,
+    InstrumentMismatchError,
+    UnknownNameError,
+    UsageError,
+)
 from closecall.records import Label, State
 from closecall.report.formats import FORMATS
 from closecall.report.formats import write as report
@@ -289,3 +294,12 @@ def test_the_room_a_calibrated_run_takes_is_foreseen(calibration, tmp_path):
     longest = max(map(len, (tmp_path / "run/results.ndjson").read_bytes().splitlines()))
     assert longest <= room._line_bytes(run.header, run.header.metrics[0], metric) + 8
     assert {row.state for row in run} >= {State.PASSED, State.FAILED}
+
+
+def test_a_calibration_of_a_metric_that_is_not_here_says_whose_it_is(calibration, tmp_path):
+    gone = replace(calibration, metric=replace(calibration.metric, id="their_metric:a=b"))
+    save_calibration(gone, tmp_path / "cutoff.json")
+    with pytest.raises(CalibrationFileError, match=r"cutoff\.json: metric\.id: .*'their_metric'"):
+        run_of(rows(seed=3), tmp_path / "cutoff.json")
+    with pytest.raises(UnknownNameError, match="their_metric"):
+        run_of(rows(seed=3), tmp_path / "cutoff.json", metrics="their_metric:a=b")

@@ -1,6 +1,7 @@
 """What a run spends is counted as the models report it, and a budget ends it so that it goes on."""
 
 import json
+import shutil
 from decimal import Decimal
 from io import StringIO
 
@@ -9,10 +10,10 @@ import pytest
 from closecall import evaluate, load_run, save_report
 from closecall.cassettes import open_cassette
 from closecall.chat.base import ChatFailure, ChatIdentity, ChatReply, ChatUsage
-from closecall.errors import BudgetError, MissingPriceError
+from closecall.errors import BudgetError, MissingPriceError, RunFolderError
 from closecall.report import markdown, table
 from closecall.runs.reader import open_run
-from closecall.runs.spent_file import read_spending
+from closecall.runs.spent_file import SPENT, read_spending
 from closecall.subjects.base import Answer
 from closecall.subjects.chat import ChatSubject
 from closecall.testing import ScriptedChat
@@ -108,6 +109,24 @@ def test_every_report_and_the_run_folder_say_the_same(desk, marker, tmp_path):
         assert "marker@openai" in said
         assert "4,000" in said
         assert "0.0015 USD" in said
+
+
+@pytest.mark.parametrize("odd", [-1, (1 << 50) + 1])
+def test_counts_that_nobody_spent_are_not_read(desk, marker, tmp_path, odd):
+    run_of(desk, marker, prices=PRICES, aef=tmp_path / "run")
+    place = tmp_path / "run" / "summary.json"
+    for name in ("spending", "answered"):
+        told = json.loads(place.read_text())
+        own = told["ext"]["closecall"][name]
+        (own["spent"][0] if name == "spending" else own)["prompt_tokens"] = odd
+        folder = shutil.copytree(tmp_path / "run", tmp_path / name)
+        (folder / "summary.json").write_text(json.dumps(told))
+        if name == "spending":  # read from its own file
+            spent = json.loads((folder / SPENT).read_text())
+            spent["spent"][0]["prompt_tokens"] = odd
+            (folder / SPENT).write_text(json.dumps(spent))
+        with pytest.raises(RunFolderError, match="prompt_tokens"):
+            load_run(folder)
 
 
 def test_without_a_price_no_cost_is_made_up(desk, marker):

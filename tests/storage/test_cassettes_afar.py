@@ -9,6 +9,7 @@ from closecall.cassettes.afar import cassette_at
 from closecall.errors import CassetteError, StorageError, UsageError
 from closecall.storage import open_store
 from closecall.storage.remote import UrlStore
+from closecall.storage.spool import Spool
 from closecall.testing import HashEmbedder
 
 URL = "memory://bucket/tape"
@@ -77,3 +78,25 @@ def test_a_process_that_died_while_recording_loses_nothing(here):
     assert open_store(URL).names() == ["desk.jsonl.claim"]
     record("two")
     assert record("one", "replay").replayed == 1
+
+
+def test_a_process_that_died_before_it_had_the_recording_loses_nothing_of_it():
+    record("one")
+    Spool(URL, "desk.jsonl.claim").leave()  # killed before it had fetched what is there
+    assert record("two").recorded == 1
+    for text in ("one", "two"):
+        assert record(text, "replay").replayed == 1
+
+
+def test_who_was_taken_over_does_not_write_over_the_recording_of_the_heir(elsewhere):
+    place = cassette_at(URL, "record", "desk")
+    folder = place.__enter__()
+    with open_cassette(folder, "record", scenario="desk", local=True) as cassette:
+        cassette.embedder(HashEmbedder, "hash").embed(["one"], role="text")
+    elsewhere()
+    record("two", take_over=True)
+    kept = open_store(URL).read("desk.jsonl")
+    with pytest.raises(StorageError, match="taken over meanwhile"):
+        place.__exit__(None, None, None)
+    assert open_store(URL).read("desk.jsonl") == kept
+    assert list(folder.glob("desk.jsonl"))

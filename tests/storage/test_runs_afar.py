@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from contextlib import suppress
 
 import pytest
 
@@ -11,6 +12,7 @@ from closecall.runs.afar import CLAIM, fetched_run, runs_at, written_run
 from closecall.runs.reader import open_run
 from closecall.storage import open_store
 from closecall.storage.remote import UrlStore
+from closecall.storage.spool import Spool
 
 URL = "memory://bucket/runs/r1"
 CASES = [
@@ -207,3 +209,75 @@ def test_a_fault_in_a_fetched_run_is_told_as_about_its_url(cases, here):
     open_store(URL).write("run.json", b"{")
     with pytest.raises(RunFolderError, match=f"^{URL}/run.json: "), fetched_run(URL) as copy:
         open_run(copy)
+
+
+def at_the_url():
+    store = open_store(URL)
+    return {name: store.read(name) for name in store.names()}
+
+
+@pytest.mark.parametrize("fetched", range(6))
+@pytest.mark.parametrize("stop", [1, None])
+def test_a_process_that_died_while_it_fetched_a_run_harms_none_of_it(
+    fetched, stop, cases, here, monkeypatch
+):
+    if stop is None:
+        with written_run(URL, resume=False) as folder:
+            run(cases, folder)
+    else:
+        with pytest.raises(StopError), written_run(URL, resume=False) as folder:
+            run(cases, folder, stop=stop)
+    fetch, left = Spool.fetch, [fetched]
+
+    def some(spool, *what):
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        fetch(spool, *what)
+
+    with monkeypatch.context() as killed:
+        killed.setattr(Spool, "fetch", some)
+        killed.setattr(Spool, "release", Spool.leave)  # the dead clear nothing away
+        with suppress(KeyboardInterrupt), written_run(URL, resume=True):
+            raise KeyboardInterrupt
+    with written_run(URL, resume=True) as folder:
+        run(cases, folder, resumed=True)
+    with fetched_run(URL) as copy:
+        assert whole(copy) == [row["id"] for row in CASES]
+
+
+def test_who_was_taken_over_does_not_write_over_the_run_of_the_heir(cases, here, elsewhere):
+    with pytest.raises(StopError), written_run(URL, resume=False) as folder:
+        run(cases, folder, stop=1)
+    slow = written_run(URL, resume=True)
+    folder = slow.__enter__()
+    run(cases, folder, resumed=True)
+    elsewhere()
+    with written_run(URL, resume=True, take_over=True) as other:
+        run(cases, other, resumed=True)
+    kept = at_the_url()
+    with pytest.raises(StorageError, match=r"taken over meanwhile .*put aside"):
+        slow.__exit__(None, None, None)
+    assert at_the_url() == kept
+    with fetched_run(URL) as copy:
+        assert whole(copy) == [row["id"] for row in CASES]
+    assert whole(folder) == [row["id"] for row in CASES]
+
+
+@pytest.mark.parametrize("way", [fetched_run, lambda url: written_run(url, resume=True)])
+def test_nothing_is_fetched_of_what_is_larger_than_a_run_may_be(cases, here, monkeypatch, way):
+    """Whoever owns a bucket could fill the disk of whoever looks at a run in it."""
+    with written_run(URL, resume=False) as folder:
+        run(cases, folder)
+    before, read = at_the_url(), []
+    with monkeypatch.context() as small:
+        small.setattr("closecall.runs.afar.MAX_FILE", 100)
+        small.setattr("closecall.storage.ranges.RangeFile.read", lambda *_: read.append(1))
+        with pytest.raises(StorageError, match=rf"{URL}/.*: is larger than 100 bytes"):
+            way(URL).__enter__()
+    assert read == []
+    with monkeypatch.context() as small:
+        small.setattr("closecall.runs.afar.MAX_FILES", 3)
+        with pytest.raises(RunFolderError, match="more than 3 files"):
+            way(URL).__enter__()
+    assert at_the_url() == before

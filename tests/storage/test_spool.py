@@ -1,11 +1,14 @@
 """Claims: one process anywhere works on a place, and what it leaves behind is not lost."""
 
+import errno
 import json
+import os
 
 import pytest
 
 from closecall.errors import StorageError
 from closecall.storage import open_store
+from closecall.storage.ranges import RangeFile
 from closecall.storage.spool import Spool
 
 URL = "memory://bucket/place"
@@ -96,3 +99,99 @@ def test_a_claim_of_something_else_is_told_too(here):
 def test_spool_folders_keep_out_of_version_control(here):
     Spool(URL, "claim").release()
     assert (here / ".closecall" / ".gitignore").read_text().endswith("*\n")
+
+
+def test_whoever_was_taken_over_writes_nothing_more_and_takes_no_claim_away(here, elsewhere):
+    slow = Spool(URL, "claim")
+    (slow.folder / "late").write_bytes(b"late")
+    slow.require_held()
+    elsewhere()
+    heir = Spool(URL, "claim", take_over=True)
+    with pytest.raises(StorageError, match=r"taken over meanwhile by process .* on elsewhere"):
+        slow.require_held()
+    slow.release()
+    assert json.loads(open_store(URL).read("claim"))["host"] == "elsewhere"
+    heir.require_held()
+    heir.release()
+    with pytest.raises(StorageError, match="another process, which has left it"):
+        heir.require_held()
+
+
+def test_an_object_is_in_the_folder_whole_or_not_at_all(here, monkeypatch):
+    open_store(URL).write("a", b"0123456789")
+    spool = Spool(URL, "claim")
+    read = RangeFile.read
+    reads = []
+
+    def killed(file, size=-1):
+        reads.append(size)
+        if len(reads) > 1:
+            raise KeyboardInterrupt
+        return read(file, 4)
+
+    with monkeypatch.context() as lost:
+        lost.setattr(RangeFile, "read", killed)
+        with pytest.raises(KeyboardInterrupt):
+            spool.fetch("a", 100)
+    assert list(spool.folder.iterdir()) == []
+    spool.fetch("a", 100)
+    assert (spool.folder / "a").read_bytes() == b"0123456789"
+    spool.release()
+
+
+@pytest.mark.parametrize(
+    "claim", [b'{"x":' * 1500, b'{"host":"' + b"h" * 10_000 + b'","pid":1,"since":"","token":""}']
+)
+def test_a_claim_that_someone_made_up_is_no_more_than_a_claim(here, claim):
+    open_store(URL).write("claim", claim)
+    with pytest.raises(StorageError, match="a host that cannot be told"):
+        Spool(URL, "claim")
+
+
+def test_a_folder_that_is_full_is_named(here, monkeypatch):
+    from pathlib import Path
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Path, "write_bytes", full)
+        with pytest.raises(StorageError, match=r"[0-9a-f]{16}: cannot be used: No space left"):
+            Spool(URL, "claim", home=here)
+    assert open_store(URL).names() == []
+
+
+def test_a_file_system_without_locks_blames_no_other_process(here, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+
+    def fails(*_):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", fails)
+    with pytest.raises(StorageError, match=r"spool.*lock: cannot be locked") as raised:
+        Spool(URL, "claim")
+    assert "another process" not in str(raised.value)
+
+
+def test_a_lock_that_its_last_holder_takes_away_is_taken_anew(here, monkeypatch):
+    """Between the opening of its file and the lock on it another process may be done."""
+    import shutil
+
+    from closecall.storage import locking
+
+    lock, removed = locking.lock, []
+
+    def late(descriptor):
+        if not removed:
+            (home,) = (here / ".closecall" / "spool").iterdir()
+            shutil.rmtree(home)
+            removed.append(home)
+        lock(descriptor)
+
+    monkeypatch.setattr(locking, "lock", late)
+    spool = Spool(URL, "claim")
+    monkeypatch.setattr(locking, "lock", lock)
+    assert (removed[0] / "lock").exists()
+    with pytest.raises(StorageError, match="another process of this machine"):
+        Spool(URL, "claim")
+    spool.release()

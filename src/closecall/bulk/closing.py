@@ -14,6 +14,8 @@ from closecall.runs.parts.sealing import close_parts
 from closecall.runs.parts.stored import kept_cases, load_parts
 from closecall.runs.record import Run
 from closecall.runs.results import CaseResult
+from closecall.runs.spent_file import SPENT
+from closecall.runs.wire import dump_document
 from closecall.storage import Store
 
 if TYPE_CHECKING:
@@ -56,7 +58,10 @@ def close(
     """
     count = Recount(header, monitor, watch)
     count.add_all(kept_cases(store, header))
-    counted = count.finish(total_of(totals))
+    total = total_of(totals)
+    counted = count.finish(total)
+    if total.spending is not None:
+        store.write(SPENT, dump_document(msgspec.to_builtins(total.spending)))
     close_parts(store, header, summary=counted.summary, gates=counted.gates, ended_at=ended_at)
     finished = load_parts(store, counts=False)
     return dataclasses.replace(

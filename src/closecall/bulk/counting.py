@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,10 +11,11 @@ import msgspec
 from closecall.embedders.base import Usage
 from closecall.errors import RunFolderError
 from closecall.runs import sinks
-from closecall.runs.beside import first_run, looks_beside, note_beside
-from closecall.runs.gate_lines import Deciding, Noting, decision_lines
+from closecall.runs.beside import first_run, grouped, looks_beside, note_beside
+from closecall.runs.gate_lines import Decided, Deciding, Noting, decision_lines
 from closecall.runs.header import RunHeader
 from closecall.runs.parts.stored import Kept
+from closecall.runs.prices import Price, Prices
 from closecall.runs.record import Answers, Run
 from closecall.runs.results import CaseResult
 from closecall.runs.spending import Spending, Spent
@@ -22,7 +24,7 @@ from closecall.runs.values import now_utc
 from closecall.runs.wire import Document
 
 if TYPE_CHECKING:
-    from closecall.runs.monitor import Monitor
+    from closecall.runs.monitor import Monitor, Watched
 
 
 class Totals(NamedTuple):
@@ -86,15 +88,38 @@ def _answers(every: Sequence[Answers]) -> Answers | None:
 
 
 def _spending(every: Sequence[Spending]) -> Spending | None:
-    if not every:
-        return None
+    if len(every) < 2:  # noqa: PLR2004
+        return every[0] if every else None
     found: dict[tuple[str, str, str], Spent] = {}
     for one in (line for spending in every for line in spending.spent):
         key = (one.role, one.provider, one.model)
         counts = {name: getattr(one, name) for name in _counts_of(one)}
         before = found.get(key, Spent(role=one.role, provider=one.provider, model=one.model))
         found[key] = before.plus(**counts)
-    return msgspec.structs.replace(every[-1], spent=tuple(found.values()))
+    spent = tuple(found.values())
+    # A budget is what one process may spend, and says nothing of several.
+    return Spending(spent=spent, prices=_agreed([one.prices for one in every], spent))
+
+
+def _agreed(every: Sequence[Prices], spent: Sequence[Spent]) -> Prices:
+    """Return the prices of these models that all were told alike; a sum at two has no cost."""
+    first = every[0]
+    if all(one == first for one in every):
+        return first
+    if any(one.currency != first.currency for one in every):
+        return Prices()
+    kept = {}
+    for one in spent:
+        told = [prices.of(one.provider, one.model) for prices in every]
+        price = told[0]
+        if price is not None and all(_same_price(price, other) for other in told):
+            name = f"{one.provider}:{one.model}"
+            kept[name] = msgspec.structs.replace(price, model=name)
+    return Prices(currency=first.currency, prices=tuple(kept.values()))
+
+
+def _same_price(one: Price, other: Price | None) -> bool:
+    return other is not None and (one.input, one.output) == (other.input, other.output)
 
 
 class Counted(NamedTuple):
@@ -103,6 +128,18 @@ class Counted(NamedTuple):
     run: Run
     summary: Document
     gates: list[Document]
+
+
+class Ended(NamedTuple):
+    """What a run found at its end and cannot be counted again: a copy of it keeps that.
+
+    Of texts and metadata a folder keeps a part, so neither what was watched nor which gates a
+    case is about follows from it.
+    """
+
+    watched: tuple[Watched, ...]
+    lines: list[Document]
+    decided: Decided
 
 
 class Recount:
@@ -116,6 +153,8 @@ class Recount:
         Watches for its calibrations; its cases have what it needs beside them.
     watch
         Decides the gates; see ``runs.work.Watch``.
+    ended
+        Of a run that is copied as it ended: what it found, and the gates it decided by.
     """
 
     def __init__(
@@ -123,14 +162,16 @@ class Recount:
         header: RunHeader,
         monitor: Monitor | None = None,
         watch: Callable[[RunHeader], Callable[[list[CaseResult]], None]] | None = None,
+        ended: Ended | None = None,
     ) -> None:
-        self.header, self._monitor = header, monitor
-        self._watch = None if watch is None else watch(header)
+        self.header, self._monitor, self._ended = header, monitor, ended
+        decided = ended is not None and ended.decided.code is not None
+        self._watch = None if watch is None or decided else watch(header)
         self._tally = RunTally.of(header)
 
     def add(self, kept: Kept) -> None:
         """Count the next case."""
-        row = kept.row
+        row = grouped(kept.row, kept.record.beside)
         self._tally.add([row])
         try:
             self._look(row, kept.record.beside)
@@ -155,6 +196,8 @@ class Recount:
     def finish(self, totals: Totals) -> Counted:
         """Return the run as it ended: counts, what the monitor found, gates, exit code."""
         watched = () if self._monitor is None else self._monitor.finish()
+        if self._ended is not None:
+            watched = self._ended.watched
         tally = self._tally
         run = Run(
             header=self.header,
@@ -167,8 +210,12 @@ class Recount:
             answered=totals.answered,
             spending=totals.spending,
         )
+        lines = None
         if isinstance(self._watch, Deciding):
             run = self._watch.decide(run)
+        elif self._ended is not None:
+            lines, found = self._ended.lines, self._ended.decided
+            run = dataclasses.replace(run, gates=found.results, gates_code=found.code)
         summary = sinks.summary_json(
             self.header,
             tally.metrics,
@@ -178,4 +225,6 @@ class Recount:
             repeats=tally.repeats(),
             spending=totals.spending,
         )
-        return Counted(run, summary, decision_lines(run.gates, run.gates_code, now_utc()))
+        if lines is None:
+            lines = decision_lines(run.gates, run.gates_code, now_utc())
+        return Counted(run, summary, lines)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
-import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +13,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from closecall.bulk.counting import Counted, Recount, Totals, total_of
+from closecall.bulk.places import cleared, emptied, nothing_left, require_apart, said_of_a_merge
 from closecall.bulk.shards import PathLike, Source, opened_shards
-from closecall.errors import CalibrationFileError, ClosecallError, RunFolderError, UsageError
+from closecall.errors import CalibrationFileError, RunFolderError, UsageError
 from closecall.runs import sinks
 from closecall.runs.caselines import BESIDE
 from closecall.runs.evaluate import FAST, new_run_id
@@ -36,7 +35,8 @@ from closecall.runs.spent_file import SPENT, SpentFile
 from closecall.runs.stored import load_run
 from closecall.runs.values import later
 from closecall.runs.wire import dump_document
-from closecall.storage import Store, is_url
+from closecall.storage import is_url
+from closecall.there import exists
 
 if TYPE_CHECKING:
     from closecall.runs.calibrations import Calibrations, Given
@@ -44,11 +44,6 @@ if TYPE_CHECKING:
 
 _TOGETHER = 256
 """Cases copied in one go."""
-_ELSEWHERE = re.compile(
-    r"(?:Continue it with: .*; or choose|Choose) another(?: folder| place)?: --(?:aef|parts) DIR"
-)
-_SAFE = re.compile(r"\. (?:The \d+ lines before|Its results) are safe\..*", re.DOTALL)
-"""What a run folder says that cannot be written; of a merge nothing is left to go on with."""
 
 
 def merge_runs(
@@ -70,22 +65,23 @@ def merge_runs(
     ----------
     places
         Every shard once, in any order: run folders, parts folders, their URLs. Or one whole run,
-        which is copied from one kind into the other.
+        which is copied from one kind into the other with what it found and decided at its end.
     to
         A new run folder, or a ``PartsFolder``.
     calibration
-        The calibrations of the run, where they no longer lie at their paths.
+        The calibrations of the shards, where they no longer lie at their paths.
     run_id
         Of the merged run; None: a new one, or that of the whole run.
     watch
-        Decides the gates; see ``runs.work.Watch``.
+        Decides the gates, which the shards were measured with; see ``runs.work.Watch``.
     progress
         Called with (cases done, cases in all).
 
     Raises
     ------
     UsageError
-        A shard is missing, given twice, or no shard; or the run would not fit in a run folder.
+        A shard is missing, given twice, or no shard; the run would not fit in a run folder, or
+        the place lies within a shard.
     NotComparableError
         They are not of one question.
     RunFolderError
@@ -93,11 +89,13 @@ def merge_runs(
     CalibrationFileError
         A calibration is not there, or another.
     """
+    require_apart(places, to.place if isinstance(to, PartsFolder) else os.fspath(to))
     with ExitStack() as held:
         shards = opened_shards(places, held)
         header = _header(shards, run_id)
-        monitor = _monitor(header, calibration)
-        count = Recount(header, monitor, watch)
+        kept = shards[0].ended
+        monitor = None if kept is not None else _monitor(header, calibration)
+        count = Recount(header, monitor, watch, kept)
         cases = _counted(shards, count, progress or (lambda _done, _total: None))
         ended = _ended(shards)
         totals = total_of([shard.totals for shard in shards])
@@ -159,6 +157,11 @@ def _monitor(header: RunHeader, calibration: Calibrations | None) -> Monitor | N
     given = calibration
     if given is None:
         given = [plan.calibration.path for plan in plans if plan.calibration is not None]
+        if not all(given):
+            raise CalibrationFileError(
+                "a calibration of the shards was given in Python, so no file of it is known; name "
+                "it: --calibration FILE (in Python: calibration=)"
+            )
     made = {one.metric: one for one in load_calibrations(given)}
     used: list[Given] = []
     for plan in plans:
@@ -182,7 +185,8 @@ def _into_folder(  # noqa: PLR0917 - what the merge comes to
     totals: Totals,
     ended: str,
 ) -> Run:
-    with _said_of_a_merge():
+    made = not exists(place)
+    with said_of_a_merge():
         folder = RunFolder.create(
             place,
             sinks.run_json(header),
@@ -190,7 +194,7 @@ def _into_folder(  # noqa: PLR0917 - what the merge comes to
             paths=[plan.id for plan in header.metrics],
             runs=header.runs,
         )
-    with _nothing_left(lambda: shutil.rmtree(place, ignore_errors=True)), folder:
+    with nothing_left(lambda: cleared(place, folder=made)), folder:
         for batch in cases:
             folder.append_case([_plain(kept.record) for kept in batch], as_kept=True)
             folder.append(
@@ -217,9 +221,9 @@ def _into_parts(  # noqa: PLR0917 - same
     ended: str,
 ) -> Run:
     store = to.store(create=True)
-    with _said_of_a_merge():
+    with said_of_a_merge():
         begin(store, header, to.cases)
-    with _nothing_left(lambda: _emptied(store)):
+    with nothing_left(lambda: emptied(store)):
         writer = PartWriter(store, header, 0, to.cases)
         for batch in cases:
             for kept in batch:
@@ -230,35 +234,6 @@ def _into_parts(  # noqa: PLR0917 - same
             store.write(SPENT, dump_document(msgspec.to_builtins(totals.spending)))
         close_parts(store, header, summary=counted.summary, gates=counted.gates, ended_at=ended)
     return _finished(counted, to.load(counts=False))
-
-
-def _emptied(store: Store) -> None:
-    for name in store.names():
-        store.remove(name)
-
-
-@contextmanager
-def _said_of_a_merge() -> Iterator[None]:
-    """Name the option of a merge, and nothing to go on with, where a place cannot be taken."""
-    try:
-        yield
-    except RunFolderError as error:
-        told = _ELSEWHERE.sub("Choose another place: -o DIR", str(error))
-        raise RunFolderError(told) from error
-
-
-@contextmanager
-def _nothing_left(clear: Callable[[], None]) -> Iterator[None]:
-    """Take away what was written where the merge does not come to its end."""
-    try:
-        yield
-    except BaseException as error:
-        with suppress(ClosecallError):  # the first error counts
-            clear()
-        told = _SAFE.sub("", str(error))
-        if isinstance(error, RunFolderError) and told != str(error):
-            raise RunFolderError(f"{told}. Choose another place: -o DIR") from error
-        raise
 
 
 def _finished(counted: Counted, stored: Run) -> Run:

@@ -10,11 +10,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from closecall.bulk.counting import Totals
+from closecall.bulk.counting import Ended, Totals
 from closecall.errors import NotComparableError, RunFolderError, UsageError
 from closecall.records import JSON
 from closecall.runs import files
+from closecall.runs.claim import quoted
+from closecall.runs.gate_lines import decisions_of
 from closecall.runs.header import RunHeader
+from closecall.runs.parts.documents import read_lines
 from closecall.runs.parts.reader import PartsReader
 from closecall.runs.parts.rows import Record
 from closecall.runs.parts.stored import Kept, spending_in, understood
@@ -22,8 +25,9 @@ from closecall.runs.reader import RunReader, open_run
 from closecall.runs.same import changes
 from closecall.runs.shards import Shard, shard_of
 from closecall.runs.spent_file import read_spending
-from closecall.runs.stored import answered_in, complete, header_of, usage_in
+from closecall.runs.stored import answered_in, complete, header_of, usage_in, watched_in
 from closecall.runs.trial_lines import order_of
+from closecall.runs.wire import Document
 from closecall.storage import is_url, open_store
 
 PathLike = str | os.PathLike[str]
@@ -59,6 +63,28 @@ class Source(NamedTuple):
         parts = isinstance(reader, PartsReader)
         spent = spending_in(reader.store) if parts else read_spending(reader.path)  # type: ignore[attr-defined]
         return Totals(usage_in(summary, place), answered_in(summary, place), spent)
+
+    @property
+    def ended(self) -> Ended | None:
+        """What a whole run found at its end; None of a shard, which decides nothing by itself."""
+        if self.header.shard is not None:
+            return None
+        lines = list(_gate_lines(self.reader))
+        return Ended(
+            watched_in(self.reader.summary, f"{self.place}/{files.SUMMARY}"),
+            [line for _, line in lines],
+            decisions_of(lines, f"{self.place}/{files.GATES}"),
+        )
+
+
+def _gate_lines(reader: RunReader) -> Iterator[tuple[int, Document]]:
+    """Yield the lines of a run's gates.ndjson, if it has one, with their numbers."""
+    if isinstance(reader, PartsReader):
+        if reader.store.exists(files.GATES):
+            yield from read_lines(reader.store, files.GATES)
+    elif files.exists(reader.path, files.GATES):
+        for line in files.lines(reader.path, files.GATES, growing=False):
+            yield line.number, files.parsed(reader.path, files.GATES, line)
 
 
 def _lines(reader: RunReader, header: RunHeader) -> Iterator[Kept]:
@@ -120,14 +146,23 @@ def opened_shards(places: Sequence[PathLike], held: ExitStack) -> list[Source]:
             f"{listed}. Make each with: closecall eval ... --shard INDEX/{count}, and name it too"
         )
     ordered = [by_index[index] for index in range(1, count + 1)]
+    rows = first.header.dataset.rows
     for source in ordered:
-        expected = shard_of((source.shard.index, count), source.header.dataset.rows)
-        if source.shard != expected:
+        if source.header.shard is not None and source.shard != _expected(source, rows):
             raise RunFolderError(
-                f"{source.place}: {source.shard} begins at case {source.shard.first} and not at "
-                f"{expected.first}; its {files.RUN} was changed"
+                f"{source.place}: {source.shard} has the cases from {source.shard.first} up to "
+                f"{source.shard.stop}, which is no such part of {rows:,}; its {files.RUN} was "
+                "changed"
             )
     return ordered
+
+
+def _expected(source: Source, rows: int) -> Shard | None:
+    """Return the range that a shard of so many cases has; None where there is no such shard."""
+    try:
+        return shard_of((source.shard.index, source.shard.count), rows)
+    except UsageError:
+        return None
 
 
 def gates_of(places: Sequence[PathLike]) -> dict[str, JSON]:
@@ -145,18 +180,26 @@ def _source(place: str, held: ExitStack, *, alone: bool) -> Source:
         raise UsageError(
             f"{place}: is a whole run and no shard; shards are made with --shard INDEX/COUNT"
         )
-    shard = header.shard or shard_of((1, 1), header.dataset.rows)
+    if header.dataset.rows < 0:
+        raise RunFolderError(
+            f"{place}/{files.RUN}: there are no {header.dataset.rows} cases; it was changed"
+        )
+    shard = header.shard or Shard(index=1, count=1, first=0, stop=header.dataset.rows)
     if reader.running:
         raise RunFolderError(
-            f"{place}: {shard} is not finished; go on with: closecall eval --resume {place}"
+            f"{place}: {shard} is not finished; go on with: closecall eval --resume "
+            f"{quoted(place)}"
         )
     if not reader.sealed:
         raise RunFolderError(
-            f"{place}: has no seal; closecall eval --resume {place} makes it where it is missing"
+            f"{place}: has no seal; closecall eval --resume {quoted(place)} makes it where it is "
+            "missing"
         )
     problems = reader.seal_problems()
     if problems:
-        raise RunFolderError(f"{problems[0]}. closecall verify {place} says all that differs")
+        raise RunFolderError(
+            f"{problems[0]}. closecall verify {quoted(place)} says all that differs"
+        )
     return Source(place, reader, header, shard)
 
 

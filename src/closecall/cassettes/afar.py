@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from closecall.cassettes.cassette import Mode
 from closecall.cassettes.naming import JOURNAL, SUFFIX, file_name
+from closecall.cassettes.tape import MAX_FILE
 from closecall.errors import CassetteError, ClosecallError, UsageError
-from closecall.storage.fetching import fetch
+from closecall.storage.fetching import fetch, temporary_folder
 from closecall.storage.naming import told_as
 from closecall.storage.places import located
 from closecall.storage.remote import open_remote
-from closecall.storage.spool import Spool
+from closecall.storage.spool import Spool, TakenOverError
 from closecall.there import exists
 
 
@@ -61,8 +61,9 @@ def cassette_at(
         return
     spool = Spool(url, f"{name}.claim", take_over=take_over)
     try:
-        if not spool.left_over and spool.store.exists(name):
-            spool.fetch(name)
+        # A process that died before it had the recording left nothing to go on with.
+        if not any(spool.folder.iterdir()) and spool.store.exists(name):
+            spool.fetch(name, MAX_FILE)
     except BaseException:
         spool.release()
         raise
@@ -82,9 +83,9 @@ def _copied(url: str, name: str) -> Iterator[Path]:
         raise UsageError(
             f"{store.place}: there is no {name} to replay; record it: --record {store.place}"
         )
-    folder = Path(tempfile.mkdtemp(prefix="closecall-"))
+    folder = Path(temporary_folder())
     try:
-        fetch(store, name, folder / name)
+        fetch(store, name, folder / name, MAX_FILE)
         with told_as(folder, store.place):
             yield folder
     finally:
@@ -102,8 +103,14 @@ def _deliver(spool: Spool, name: str, tell: Callable[[str], None] | None) -> Non
         return
     try:
         if exists(spool.folder / name):
+            spool.require_held()
             spool.push(name)
         spool.release()
+    except TakenOverError as error:
+        spool.leave()
+        if tell is None:
+            raise
+        tell(str(error))
     except ClosecallError as error:
         spool.leave()
         said = (

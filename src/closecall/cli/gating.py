@@ -30,16 +30,16 @@ def wanted_gates(rules: Sequence[str], *, surely: bool, found: bool = True) -> l
 def kept_gates(kept: Mapping[str, Any]) -> list[Gate] | None:
     """Return the gates that a run was begun with; None where its header keeps none.
 
-    Each says where it was written: ``--gate`` or a file's line, where the header knows it.
+    Raises
+    ------
+    RunFolderError
+        The header has something else in their place.
     """
     if "gates" not in kept:
         return None
-    from closecall.gates.parsing import parse_gate
+    from closecall.gates import kept as header
 
-    return [
-        parse_gate(one["rule"], name=one["name"], place=str(one.get("place") or _HEADER))
-        for one in kept["gates"]
-    ]
+    return header.kept_gates(kept)
 
 
 def require_verdicts(gates: Sequence[Gate]) -> None:
@@ -55,12 +55,13 @@ def require_verdicts(gates: Sequence[Gate]) -> None:
 
 
 _ON_SCORES = frozenset({"mean", "quantile", "extreme"})
-_HEADER = "the run's header"
 
 
 def keeping(gates: Sequence[Gate]) -> list[dict[str, Any]]:
     """Return gates as a run's header keeps them, each with where it was written."""
-    return [{"rule": one.rule, "name": one.name, "place": one.place} for one in gates]
+    from closecall.gates import kept as header
+
+    return header.keeping(gates)
 
 
 def _gate(rule: str, *, surely: bool) -> Gate:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
+from closecall.errors import UsageError
 from closecall.gates.evaluate import GateKeeper, gates_exit
+from closecall.gates.kept import filters_of, kept_gates
 from closecall.runs.gate_rule import Gate
 from closecall.runs.header import RunHeader
 from closecall.runs.record import Run
@@ -13,10 +15,18 @@ from closecall.runs.results import CaseResult
 
 
 class LaterGates:
-    """Gates of a shard: held against its header, noted of each case, decided when it is merged."""
+    """Gates of a shard: held against its header, noted of each case, decided when it is merged.
+
+    Raises
+    ------
+    UsageError
+        As ``GateKeeper``; or the run was begun with gates about other cases, and what was noted
+        of its first cases would be taken for these.
+    """
 
     def __init__(self, gates: Iterable[Gate | str], header: RunHeader) -> None:
         self._keeper = GateKeeper(gates, header.metrics, cascade=header.cascade)
+        require_noted(self._keeper, header)
 
     def __call__(self, rows: list[CaseResult]) -> None:
         """Count nothing."""
@@ -27,6 +37,24 @@ class LaterGates:
 
     def take(self, row: CaseResult, note: list[bool] | None) -> None:
         """Count nothing."""
+
+
+def require_noted(keeper: GateKeeper, header: RunHeader) -> None:
+    """Refuse gates that ask otherwise which cases they are about than those a run keeps.
+
+    Raises
+    ------
+    UsageError
+        Names the rules it was begun with.
+    """
+    begun = kept_gates(header.asked)
+    if begun is not None and filters_of(begun) != keeper.filters:
+        rules = ", ".join(repr(one.rule) for one in begun) or "none"
+        raise UsageError(
+            f"run {header.run_id} was begun with other gates ({rules:.400}), and notes of each "
+            "case which of them are about it. Go on without --gate; other gates are held against "
+            "the run once it is whole: closecall eval --resume RUN --gate RULE"
+        )
 
 
 class DecidingGates:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from closecall.errors import UsageError
+from closecall.gates.kept import filters_of
 from closecall.gates.parsing import parse_gate
 from closecall.gates.tally import GateTally, Groups, Kept
 from closecall.gates.verdict import verdict
@@ -54,6 +55,7 @@ class GateKeeper:
             raise UsageError(f"a run has at most {MAX_GATES} gates, got {len(made)}")
         self._groups = Groups(kept)
         self._tallies = [_tally(gate, plans, self._groups, cascade=cascade) for gate in made]
+        self.filters = filters_of(made)
 
     def add(self, rows: Iterable[CaseResult]) -> None:
         """Count these cases."""
@@ -64,7 +66,7 @@ class GateKeeper:
 
     def note(self, row: CaseResult) -> list[bool] | None:
         """Return which gates are about a case; None where all are about all."""
-        if not any(tally.gate.where for tally in self._tallies):
+        if self.filters is None:
             return None
         return [tally.matches(row.case) for tally in self._tallies]
 
@@ -76,6 +78,10 @@ class GateKeeper:
         ValueError
             The note is none of these gates.
         """
+        if note is None and self.filters is not None:
+            raise ValueError(
+                "it does not say which of the gates it is about; it was measured without them"
+            )
         about = [True] * len(self._tallies) if note is None else note
         group = self._groups.number(row.case)
         for tally, own in zip(self._tallies, about, strict=True):

@@ -108,7 +108,7 @@ def _require_address(address: str) -> None:
             "or HOST:PORT"
         )
     host, _, port = address.rpartition(":")
-    if offline() and host.strip("[]") not in LOOPBACK:
+    if offline() and not is_here(address):
         raise ConfigurationError(
             f"the Ray cluster at {address} is on the network, and --offline or {VARIABLE} forbids "
             "it. Leave out the address, and Ray starts on this machine"
@@ -118,11 +118,16 @@ def _require_address(address: str) -> None:
     try:
         # Ray itself would try for minutes.
         socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_S).close()
-    except (OSError, ValueError) as error:
+    except (OSError, OverflowError, ValueError) as error:
         raise ConfigurationError(
             f"no Ray cluster at {address}: {error}. Give auto on a machine of the cluster, or its "
             "HOST:PORT, as ray start prints it"
         ) from error
+
+
+def is_here(address: str) -> bool:
+    """Whether an address leads no further than this machine; that of ``auto`` cannot be told."""
+    return address.rpartition(":")[0].strip("[]") in LOOPBACK
 
 
 def _connect(

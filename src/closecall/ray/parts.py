@@ -21,6 +21,7 @@ from closecall.runs.gate_rule import Gate
 from closecall.runs.grouping import GroupNames
 from closecall.runs.header import RunHeader
 from closecall.runs.nearest import nearest_labelled
+from closecall.runs.parts.documents import MAX_SEAL, read_document
 from closecall.runs.parts.sealing import digest_in
 from closecall.runs.spending import Spending
 from closecall.storage import Store, is_url, open_store
@@ -158,3 +159,23 @@ def totals_of(text: str) -> Totals:
         if found["spending"] is None
         else msgspec.convert(found["spending"], Spending),
     )
+
+
+def require_as_written(store: Store, done: Sequence[Done]) -> None:
+    """Refuse a folder whose parts are not, where it was sealed, what the workers wrote.
+
+    Raises
+    ------
+    StorageError
+        Names the first part that changed.
+    """
+    sealed = {
+        one["name"]: one["digest"]["sha256"]
+        for one in read_document(store, files.SEAL, MAX_SEAL)["subject"]
+    }
+    for one in done:
+        if sealed.get(one.name) != one.sha256:
+            raise StorageError(
+                f"{store.place}/{one.name}: is not what the worker wrote there. Delete that part "
+                "and seal.json, and go on with closecall eval --resume"
+            )

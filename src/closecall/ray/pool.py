@@ -10,6 +10,10 @@ Concurrency = int | tuple[int, int] | None
 """A number of workers, the fewest and the most of them, or None: as many as there is room for."""
 
 
+LEAST_EACH, MOST_EACH = 1e-4, 10_000
+"""CPUs or GPUs of a worker; Ray counts in ten-thousandths."""
+
+
 def require_concurrency(
     concurrency: Concurrency, *, num_cpus: float, num_gpus: float, part_size: int | None
 ) -> None:
@@ -28,13 +32,21 @@ def require_concurrency(
             "concurrency is a number of workers, at least 1, or a pair (fewest, most), or None; "
             f"got {concurrency!r:.60}"
         )
-    if not (num_cpus >= 0 and num_gpus >= 0 and num_cpus + num_gpus > 0):
+    if not (_is_share(num_cpus) and _is_share(num_gpus) and num_cpus + num_gpus > 0):
         raise UsageError(
-            f"a worker takes CPUs or GPUs: num_cpus and num_gpus are {num_cpus!r:.20} and "
-            f"{num_gpus!r:.20}"
+            f"a worker takes CPUs or GPUs, each from 0 to {MOST_EACH:,} and not both 0: num_cpus "
+            f"and num_gpus are {num_cpus!r:.20} and {num_gpus!r:.20}"
         )
     if part_size is not None and (type(part_size) is not int or part_size < 1):
         raise UsageError(f"part_size is a number of cases, at least 1; got {part_size!r:.20}")
+
+
+def _is_share(count: object) -> bool:
+    return (
+        isinstance(count, int | float)
+        and not isinstance(count, bool)
+        and (count == 0 or LEAST_EACH <= count <= MOST_EACH)
+    )
 
 
 def pool(concurrency: Concurrency, **options: Any) -> Any:

@@ -5,43 +5,50 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from closecall._version import __version__
 from closecall.bulk.closing import close
+from closecall.bulk.counting import Totals, total_of
 from closecall.datasets import Dataset
-from closecall.errors import RunFolderError, StorageError, UsageError
-from closecall.gates.deciding import DecidingGates
+from closecall.errors import RunFolderError, UsageError
+from closecall.gates.deciding import DecidingGates, LaterGates
+from closecall.gates.kept import GATES, keeping
+from closecall.gates.parsing import parse_gate
 from closecall.ray.asked import Asked, Workers
 from closecall.ray.blocks import Block, Done, run_blocks
 from closecall.ray.cluster import cluster
-from closecall.ray.parts import PartTask, totals_of
+from closecall.ray.folders import require_folder, write_folder
+from closecall.ray.parts import PartTask, require_as_written, totals_of
 from closecall.ray.pool import most_workers, require_room
 from closecall.ray.question import Identity, Question, travelling
-from closecall.runs import claim, files
 from closecall.runs.asked import read_cases
 from closecall.runs.evaluate import LABELS, new_run_id
 from closecall.runs.header import RunHeader
 from closecall.runs.hiding import without_values
 from closecall.runs.parts.documents import (
-    MAX_SEAL,
     header_in,
-    read_document,
     run_document_of,
     size_in,
 )
 from closecall.runs.parts.folder import PartsFolder
 from closecall.runs.parts.ranges import parts_in, spans
+from closecall.runs.parts.stored import spending_in
 from closecall.runs.parts.writing import PART_CASES
 from closecall.runs.preparing import monitor_of
 from closecall.runs.record import Run
 from closecall.runs.runner import BATCH_CASES, Progress
 from closecall.runs.same import changes
+from closecall.runs.spending import Spending
+from closecall.runs.spent_file import SPENT
 from closecall.runs.values import now_utc
+from closecall.runs.wire import dump_document
 from closecall.storage import Store, is_url
 
 ENGINE = "engine"
@@ -52,11 +59,12 @@ BLOCKS_EACH = 4
 
 
 class _Begun(NamedTuple):
-    """A run that is open: where it lies, its header, and the positions that are missing."""
+    """A run that is open: where it lies, its header, what is missing, what was spent before."""
 
     store: Store
     header: RunHeader
     missing: list[Block]
+    spent: Spending | None
 
 
 def run_on_workers(
@@ -79,8 +87,7 @@ def run_on_workers(
             f"{', '.join(chosen.judges)} cannot be asked from workers: what a chat model costs "
             "and says is kept by one process. Leave out --engine ray for metrics that ask one"
         )
-    if asked.aef is not None:
-        claim.require_vacant(Path(asked.aef))
+    require_folder(place, asked.aef, resume=asked.resume)
     data, facts = read_cases(source, asked.mapping, asked.on_bad_row, chosen.needed)
     if not isinstance(data, Dataset):
         raise TypeError("a file is a data set")
@@ -116,7 +123,9 @@ def run_on_workers(
         size = workers.part_size or _size(facts.rows, most_workers(workers.concurrency))
         begun = _begin(place, header, asked, size)
         if begun is None:
-            return _ended(place, on_notice)
+            run = _ended(place, on_notice)
+            write_folder(place, asked.aef, resume=asked.resume)
+            return run
         if asked.resume and begun.missing:
             held.enter_context(_cluster(workers))
         task = PartTask(
@@ -128,14 +137,10 @@ def run_on_workers(
             labelled=str(Path(labelled).absolute()) if isinstance(labelled, str) else labelled,
             gates=asked.gates,
         )
-        done = _measure(begun, task, workers, progress, on_notice)
-    totals = [totals_of(one.spent) for one in done]
-    run = close(begun.store, begun.header, totals=totals, monitor=monitor, watch=watch)
-    _require_as_written(begun.store, done)
-    if asked.aef is not None:
-        from closecall.bulk.merging import merge_runs
-
-        merge_runs([place], asked.aef)
+        done, total = _measure(begun, task, workers, progress, on_notice)
+    run = close(begun.store, begun.header, totals=[total], monitor=monitor, watch=watch)
+    require_as_written(begun.store, done)
+    write_folder(place, asked.aef, resume=asked.resume)
     return dataclasses.replace(run, duration_ms=(time.perf_counter() - started) * 1000)
 
 
@@ -149,7 +154,8 @@ def _kept(asked: Asked, workers: Workers) -> dict[str, Any]:
         "address": workers.address,
         "aef": None if asked.aef is None else str(Path(asked.aef).absolute()),
     }
-    kept = {**asked.kept, ENGINE: engine}
+    gates = [parse_gate(one) if isinstance(one, str) else one for one in asked.gates]
+    kept = {GATES: keeping(gates), **asked.kept, ENGINE: engine}
     if asked.labelled is True:
         kept[LABELS] = True
     elif isinstance(asked.labelled, str):
@@ -185,6 +191,8 @@ def _begin(place: str, header: RunHeader, asked: Asked, size: int) -> _Begun | N
             raise RunFolderError(f"{place}: is a shard; go on with it without workers")
         if before.ended_at is not None:
             return None
+        if asked.gates:
+            LaterGates(asked.gates, before)  # refuses those that its parts note nothing of
         folder.resume(before)
     else:
         folder.create(header)
@@ -196,7 +204,7 @@ def _begin(place: str, header: RunHeader, asked: Asked, size: int) -> _Begun | N
         if not span.kept
         for first in _starts(span.first, span.stop, size)
     ]
-    return _Begun(store, header_in(store), missing)
+    return _Begun(store, header_in(store), missing, spending_in(store))
 
 
 def _starts(first: int, stop: int, size: int) -> Iterator[int]:
@@ -211,18 +219,25 @@ def _measure(
     workers: Workers,
     progress: Progress | None,
     on_notice: Callable[[str], None] | None,
-) -> list[Done]:
-    """Have what is missing done; return what was."""
+) -> tuple[list[Done], Totals]:
+    """Have what is missing done; return what was, and what all of it took.
+
+    What is spent is kept block by block, so that it outlives this process.
+    """
     total = begun.header.cases
     left = sum(block.stop - block.first for block in begun.missing)
     tell = progress or (lambda _done, _total: None)
     done: list[Done] = []
+    took = Totals(spending=begun.spent)
     reached = total - left
     tell(reached, total)
 
     def take(one: Done) -> None:
-        nonlocal reached
+        nonlocal reached, took
         done.append(one)
+        before, took = took.spending, total_of([took, totals_of(one.spent)])
+        if took.spending is not None and took.spending != before:
+            begun.store.write(SPENT, dump_document(msgspec.to_builtins(took.spending)))
         reached += one.rows
         tell(reached, total)
 
@@ -235,7 +250,7 @@ def _measure(
         num_gpus=workers.num_gpus,
         on_notice=on_notice,
     )
-    return done
+    return done, took
 
 
 @contextmanager
@@ -255,26 +270,6 @@ def _here(num_cpus: float) -> int:
     """Return how many workers there is room for on this machine."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return max(1, int((count or 1) // max(num_cpus, 0.01)))
-
-
-def _require_as_written(store: Store, done: Sequence[Done]) -> None:
-    """Refuse a folder whose parts are not, where it was sealed, what the workers wrote.
-
-    Raises
-    ------
-    StorageError
-        Names the first part that changed.
-    """
-    sealed = {
-        one["name"]: one["digest"]["sha256"]
-        for one in read_document(store, files.SEAL, MAX_SEAL)["subject"]
-    }
-    for one in done:
-        if sealed.get(one.name) != one.sha256:
-            raise StorageError(
-                f"{store.place}/{one.name}: is not what the worker wrote there. Delete that part "
-                "and seal.json, and go on with closecall eval --resume"
-            )
 
 
 def _ended(place: str, on_notice: Callable[[str], None] | None) -> Run:

@@ -9,7 +9,6 @@ can be read, and gone on with by another machine.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,11 +17,12 @@ from closecall.errors import ClosecallError, RunFolderError, StorageError
 from closecall.runs import files
 from closecall.runs.claim import quoted
 from closecall.runs.kept import CUT_OFF, WRITING, KeptRun, runs_in
-from closecall.storage.fetching import fetch
+from closecall.runs.wire import MAX_FILE, MAX_FILES
+from closecall.storage.fetching import fetch, temporary_folder
 from closecall.storage.naming import told_as
 from closecall.storage.places import located
 from closecall.storage.remote import UrlStore, open_remote
-from closecall.storage.spool import Spool
+from closecall.storage.spool import Spool, TakenOverError
 
 CLAIM = "ext/closecall/claim.json"
 """Who is writing the run, while someone is."""
@@ -51,7 +51,7 @@ def fetched_run(url: str) -> Iterator[Path]:
         folder = above / located(url).name
         # What was written last is read first: then all it speaks of is there.
         for name in sorted(names, key=lambda name: (name not in _LAST, name != files.SEAL, name)):
-            fetch(store, name, folder / name)
+            fetch(store, name, folder / name, MAX_FILE)
         with told_as(folder, store.place):
             yield folder
 
@@ -124,8 +124,9 @@ def _prepare(spool: Spool, *, resume: bool) -> None:
             f"{place}: holds no run (there is no {files.RUN}). Start one with: closecall eval "
             f"FILE --aef {quoted(place)}"
         )
-    for name in names:
-        spool.fetch(name)
+    # The header last: where it is, all else is, should this process be killed meanwhile.
+    for name in sorted(names, key=lambda name: (name == files.RUN, name)):
+        spool.fetch(name, MAX_FILE)
 
 
 def _deliver(spool: Spool, place: str, tell: Callable[[str], None] | None) -> None:
@@ -137,6 +138,11 @@ def _deliver(spool: Spool, place: str, tell: Callable[[str], None] | None) -> No
         if files.exists(spool.folder, files.RUN):
             _push(spool)
         spool.release()
+    except TakenOverError as error:
+        spool.leave()
+        if tell is None:
+            raise
+        tell(str(error))
     except ClosecallError as error:
         spool.leave()
         said = (
@@ -152,6 +158,7 @@ def _deliver(spool: Spool, place: str, tell: Callable[[str], None] | None) -> No
 
 
 def _push(spool: Spool) -> None:
+    spool.require_held()
     here = [name for name in files.all_files(spool.folder) if name not in _PRIVATE]
     for name in set(_OF_A_CLOSE).intersection(spool.store.names()).difference(here):
         spool.store.remove(name)
@@ -180,7 +187,7 @@ def runs_at(url: str) -> list[KeptRun]:
                 continue
             sizes[run] = sizes.get(run, 0) + store.size(name)
             if inner != files.CASES:
-                fetch(store, name, folder / name)
+                fetch(store, name, folder / name, MAX_FILE)
         with told_as(folder, store.place):
             found = runs_in(folder)
     return [_afar(run, store, sizes, claimed) for run in found]
@@ -201,12 +208,15 @@ def _afar(run: KeptRun, store: UrlStore, sizes: dict[str, int], claimed: set[str
 
 
 def _run_files(store: UrlStore) -> list[str]:
-    return [name for name in store.names() if name not in _PRIVATE]
+    names = [name for name in store.names() if name not in _PRIVATE]
+    if len(names) > MAX_FILES:
+        raise RunFolderError(f"{store.place}: more than {MAX_FILES:,} files")
+    return names
 
 
 @contextmanager
 def _temporary() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="closecall-"))
+    folder = Path(temporary_folder())
     try:
         yield folder
     finally:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from closecall.runs.monitor import Look, Monitor
 
 _GROUP, _LOOKS, _NOTE = "group", "looks", "gates"
+_MOST = 2**53
+"""Characters or references; beyond it is no count of anything."""
 
 
 def beside_of(
@@ -33,13 +35,12 @@ def beside_of(
     *,
     names: GroupNames | None = None,
 ) -> dict[str, JSON]:
-    """Return JSON values; ``with_group``, ``looks_beside`` and ``note_beside`` read them back.
+    """Return JSON values; ``grouped``, ``looks_beside`` and ``note_beside`` read them back.
 
-    ``names`` are those of groups where no content is kept; else a case's group can be told from
-    its texts.
+    ``names`` are those of groups where no content is kept.
     """
     name = _digest if names is None else names.name
-    found: dict[str, JSON] = {} if names is None else {_GROUP: name(group_of(row.case)[0])}
+    found: dict[str, JSON] = {_GROUP: name(group_of(row.case)[0])}
     if monitor is not None:
         looks = monitor.looks(first_run(row))
         found[_LOOKS] = [None if one is None else [*one[:3], name(one.group)] for one in looks]
@@ -62,17 +63,36 @@ def with_group(case: Case, beside: Mapping[str, Any]) -> Case:
     return msgspec.structs.replace(case, group=digest)
 
 
+def grouped(row: CaseResult, beside: Mapping[str, Any]) -> CaseResult:
+    """Return a case under what stands for its group, as all of one group are then counted as one.
+
+    Of some the texts were cut, or left out and the label kept, and what is left of them would
+    name their group in another way.
+    """
+    digest = beside.get(_GROUP)
+    if not isinstance(digest, str):
+        return row
+    case = msgspec.structs.replace(row.case, group=digest)
+    return msgspec.structs.replace(row, case=case)
+
+
 def looks_beside(beside: Mapping[str, Any]) -> Sequence[Look | None]:
     """Return what the monitor noted of a case.
 
     Raises
     ------
-    msgspec.ValidationError
+    msgspec.ValidationError, ValueError
         It is no such thing.
     """
     from closecall.runs.monitor import Look
 
-    return msgspec.convert(beside.get(_LOOKS, []), list[Look | None])
+    found = msgspec.convert(beside.get(_LOOKS, []), list[Look | None])
+    for one in found:
+        if one is not None and not (0 <= one.length <= _MOST and 0 <= one.references <= _MOST):
+            raise ValueError(
+                f"{one.length!r:.40} characters, {one.references!r:.40} references: no counts"
+            )
+    return found
 
 
 def first_run(row: CaseResult) -> CaseResult:

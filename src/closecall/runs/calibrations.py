@@ -15,6 +15,7 @@ from closecall.embedders.base import Embedder
 from closecall.errors import CalibrationFileError, InstrumentMismatchError, UsageError
 from closecall.instrument import CHUNK, differences
 from closecall.metrics.base import Metric
+from closecall.metrics.registry import JUDGE, is_named
 from closecall.runs.applied import Applied
 from closecall.runs.judged_by import judge_option, judge_specs
 from closecall.there import is_dir
@@ -96,6 +97,11 @@ def with_judges(
     """Return the metrics of a run, those that a calibration holds made from it.
 
     None stands for those of the calibrations. A name that is no calibration's judge stays a name.
+
+    Raises
+    ------
+    CalibrationFileError
+        None was given, and there is no metric of a calibration's name.
     """
     judges: dict[str, Metric] = {}
     for one in given:
@@ -104,7 +110,7 @@ def with_judges(
 
             judges[one.metric] = FittedJudge(one.made.judge.head)
     if metrics is None:
-        return [judges.get(one.metric, one.metric) for one in given]
+        return [judges.get(one.metric) or _known(one) for one in given]
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         metrics = [metrics]
     flat: list[str | Metric | Evaluator] = []
@@ -115,6 +121,17 @@ def with_judges(
         else:
             flat.append(item)
     return flat
+
+
+def _known(one: Given) -> str:
+    """Return the name of a calibration's metric; nobody typed it, so an error says whose it is."""
+    base = one.metric.partition(":")[0]
+    if base != JUDGE and not is_named(base):
+        raise CalibrationFileError(
+            f"{one.name}: metric.id: there is no metric {base!r:.80} here. Install the package "
+            "that brings it, or calibrate one of those that closecall metrics lists"
+        )
+    return one.metric
 
 
 def embedder_of(given: Sequence[Given]) -> str | None:

@@ -11,6 +11,7 @@ import msgspec
 
 from closecall.runs.header import RunHeader
 from closecall.runs.results import UNCALIBRATED_CUTOFF, CaseResult
+from closecall.runs.spending import Count
 from closecall.runs.summary import (
     EXIT_FAILED,
     EXIT_PASSED,
@@ -37,12 +38,12 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True):
     Tokens are as reported, without the ``unreported`` answers; None where none was reported.
     """
 
-    answers: int
-    cut: int
-    missing: int
-    unreported: int
-    prompt_tokens: int | None
-    completion_tokens: int | None
+    answers: Count
+    cut: Count
+    missing: Count
+    unreported: Count
+    prompt_tokens: Count | None
+    completion_tokens: Count | None
 
 
 @dataclass(frozen=True, repr=False)

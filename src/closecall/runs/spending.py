@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
+from closecall.embedders.metering import MOST_USED
 from closecall.runs.prices import EXACT, Prices, cost, shown, total
 
 SpendingRole: TypeAlias = Literal["subject", "judge", "embedder"]
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MOST_USED)]
+"""Of requests, replies or tokens: a run folder may say anything, and sums have to stay exact."""
+
 ROLES: tuple[SpendingRole, ...] = ("subject", "judge", "embedder")
 
 
@@ -30,17 +34,17 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
     role: SpendingRole
     provider: str
     model: str
-    requests: int = 0
-    unreported: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    assumed_prompt_tokens: int = 0
-    assumed_completion_tokens: int = 0
-    replayed: int = 0
-    replayed_unreported: int = 0
-    replayed_prompt_tokens: int = 0
-    replayed_completion_tokens: int = 0
-    cached: int = 0
+    requests: Count = 0
+    unreported: Count = 0
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
+    assumed_prompt_tokens: Count = 0
+    assumed_completion_tokens: Count = 0
+    replayed: Count = 0
+    replayed_unreported: Count = 0
+    replayed_prompt_tokens: Count = 0
+    replayed_completion_tokens: Count = 0
+    cached: Count = 0
 
     @property
     def name(self) -> str:

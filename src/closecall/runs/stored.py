@@ -22,6 +22,7 @@ from closecall.runs.reader import RunReader, is_parts, open_run
 from closecall.runs.record import Answers, Run
 from closecall.runs.recovery import require_same_case
 from closecall.runs.results import CaseResult
+from closecall.runs.spending import Count
 from closecall.runs.spent_file import read_spending
 from closecall.runs.summary import RunTally
 from closecall.runs.trial_lines import NOT_A_ROW, order_of, row_of
@@ -118,7 +119,7 @@ def usage_in(summary: Document | None, place: str) -> Usage | None:
     from closecall.embedders.base import Usage
 
     try:
-        return Usage(**msgspec.convert(found, dict[str, int]))
+        return Usage(**msgspec.convert(found, dict[str, Count]))
     except (TypeError, msgspec.ValidationError) as error:
         raise RunFolderError(f"{place}: ext.usage: {error}") from error
 

@@ -59,7 +59,7 @@ class Copy:
 
     def __init__(self, where: Location) -> None:
         store, name = _within(where)
-        folder = tempfile.mkdtemp(prefix="closecall-")
+        folder = temporary_folder()
         self.url = where.url
         self.drop = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self.path = Path(folder) / where.name
@@ -70,6 +70,23 @@ class Copy:
             raise
 
 
+def temporary_folder() -> str:
+    """Make a folder for copies, which the caller removes.
+
+    Raises
+    ------
+    StorageError
+        There is no place for one.
+    """
+    try:
+        return tempfile.mkdtemp(prefix="closecall-")
+    except OSError as error:
+        raise StorageError(
+            f"no temporary folder can be made for a copy: {error.strerror or error}; set TMPDIR "
+            "to a folder with room"
+        ) from error
+
+
 def _within(where: Location) -> tuple[UrlStore, str]:
     """Return the store that holds an object, and the object's name in it."""
     parent, _, name = where.url.rpartition("/")
@@ -78,15 +95,22 @@ def _within(where: Location) -> tuple[UrlStore, str]:
     return open_remote(Location(where.scheme, parent)), name
 
 
-def fetch(store: UrlStore, name: str, path: Path) -> None:
+def fetch(store: UrlStore, name: str, path: Path, most: int | None = None) -> None:
     """Fetch an object of a store into a file, whole and of the length it is said to have.
+
+    Parameters
+    ----------
+    most
+        Bytes it may have, if there is any bound; of a larger one nothing is fetched.
 
     Raises
     ------
     StorageError
-        It cannot be fetched, or the file cannot be written.
+        It cannot be fetched or is too large, or the file cannot be written.
     """
     source, size = store.ranges(name), 0
+    if most is not None and source.size > most:
+        raise StorageError(f"{store.place}/{name}: is larger than {most:,} bytes")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as out:

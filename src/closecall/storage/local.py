@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +14,8 @@ from closecall.atomic import PREFIX, new_file_mode, whole_bytes
 from closecall.errors import StorageError, UsageError
 from closecall.storage.store import checked
 from closecall.there import exists, is_file
+
+_PIECE = 1024 * 1024
 
 
 class LocalStore:
@@ -27,18 +28,15 @@ class LocalStore:
     def names(self, under: str = "") -> list[str]:
         """Return the names of all files, sorted."""
         top = self.root / checked(under) if under else self.root
+        if under:
+            self._require_own(under, "cannot be listed")
         with _translated(top, "cannot be listed"):
-            found = [
-                (Path(folder) / name).relative_to(self.root).as_posix()
-                for folder, _, names in os.walk(top, onerror=_listing_failed)
-                for name in names
-                if not name.startswith(PREFIX)
-            ]
-        return sorted(found)
+            return sorted(path.relative_to(self.root).as_posix() for path in _files_below(top))
 
     def exists(self, name: str) -> bool:
         """Whether there is such a file."""
-        return is_file(self._path(name))
+        with _translated(self._path(name), "cannot be looked for"):
+            return is_file(self._path(name))
 
     def size(self, name: str) -> int:
         """Return its bytes."""
@@ -69,14 +67,15 @@ class LocalStore:
                 if isinstance(data, bytes):
                     out.write(data)
                 else:
-                    with _translated(data, "cannot be read"), data.open("rb") as source:
-                        shutil.copyfileobj(source, out)
+                    for piece in _pieces(data):
+                        out.write(piece)
         except UsageError as error:
             raise StorageError(str(error)) from error
 
     def create(self, name: str, data: bytes) -> bool:
         """Put a file there if there is none of that name."""
         path = self._path(name)
+        self._require_plain(name, "cannot be written", missing_ok=True)
         with _translated(path, "cannot be written"):
             path.parent.mkdir(parents=True, exist_ok=True)
             handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=PREFIX)
@@ -86,12 +85,15 @@ class LocalStore:
                     out.flush()
                     os.fsync(out.fileno())
                 Path(temporary).chmod(new_file_mode())
-                return _linked(Path(temporary), path, data)
+                return _linked(Path(temporary), path)
             finally:
                 Path(temporary).unlink(missing_ok=True)
 
     def remove(self, name: str) -> None:
-        """Take a file away."""
+        """Take a file away, or a link itself; nothing beyond one."""
+        parent, _, _ = name.rpartition("/")
+        if parent:
+            self._require_own(parent, "cannot be removed")
         with _translated(self._path(name), "cannot be removed"):
             self._path(name).unlink(missing_ok=True)
 
@@ -101,14 +103,46 @@ class LocalStore:
     def _require_plain(self, name: str, what: str, *, missing_ok: bool = False) -> None:
         """Refuse links on the way to a file, and anything that is no file in its place."""
         path = self._path(name)
-        for place in (self.root / part for part in _from_the_top(name)):
+        self._require_own(name, what)
+        with _translated(path, what):
+            if missing_ok and not exists(path):
+                return
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise StorageError(f"{path}: is not a regular file")
+
+    def _require_own(self, name: str, what: str) -> None:
+        """Refuse links on the way to a file or folder, and in its place."""
+        for place in (self.root / part for part in _from_the_top(checked(name))):
             with _translated(place, what):
                 if place.is_symlink():
                     raise StorageError(f"{place}: is a link; the folder holds its files itself")
-                if missing_ok and not exists(place):
+                if not exists(place):
                     return
-                if place == path and not stat.S_ISREG(place.stat().st_mode):
-                    raise StorageError(f"{place}: is not a regular file")
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """Yield a file in pieces; what goes wrong where they go to is none of its faults."""
+    with _translated(path, "cannot be read"), path.open("rb") as source:
+        while piece := source.read(_PIECE):
+            yield piece
+
+
+def _files_below(top: Path) -> Iterator[Path]:
+    """Yield the files below a folder, links to folders too: what is behind one is not its own.
+
+    One folder after the other, since a stranger's may be nested deeper than calls may.
+    """
+    waiting = [top]
+    while waiting:
+        try:
+            entries = list(os.scandir(waiting.pop()))
+        except FileNotFoundError:  # what is not there holds nothing, as on object storage
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(Path(entry.path))
+            elif not entry.name.startswith(PREFIX):
+                yield Path(entry.path)
 
 
 def _from_the_top(name: str) -> list[str]:
@@ -116,7 +150,7 @@ def _from_the_top(name: str) -> list[str]:
     return ["/".join(parts[: at + 1]) for at in range(len(parts))]
 
 
-def _linked(temporary: Path, path: Path, data: bytes) -> bool:
+def _linked(temporary: Path, path: Path) -> bool:
     """Give a whole file its name unless that is taken."""
     try:
         os.link(temporary, path)
@@ -124,17 +158,15 @@ def _linked(temporary: Path, path: Path, data: bytes) -> bool:
         return False
     except OSError:  # a file system without links
         try:
-            with path.open("xb") as out:
-                out.write(data)
+            path.open("xb").close()
         except FileExistsError:
             return False
+        try:
+            temporary.replace(path)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
     return True
-
-
-def _listing_failed(error: OSError) -> None:
-    # What is not there holds nothing, as on object storage.
-    if not isinstance(error, FileNotFoundError):
-        raise error
 
 
 @contextlib.contextmanager

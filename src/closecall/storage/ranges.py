@@ -29,7 +29,7 @@ class RangeFile(io.RawIOBase):
 
     def __init__(self, size: int, fetch: Callable[[int, int], bytes]) -> None:
         super().__init__()
-        self._size, self._fetch, self._at = size, fetch, 0
+        self.size, self._fetch, self._at = size, fetch, 0
 
     def readable(self) -> bool:
         """Whether it can be read: it can."""
@@ -45,7 +45,7 @@ class RangeFile(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go to an offset from the start, from here, or from the end."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
         if base + offset < 0:
             raise ValueError(f"there is no offset {base + offset}")
         self._at = base + offset
@@ -54,7 +54,7 @@ class RangeFile(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer) -> int:
         """Fill a buffer as far as the object goes."""
         view = memoryview(buffer).cast("B")
-        stop = min(self._size, self._at + len(view))
+        stop = min(self.size, self._at + len(view))
         if self.closed:
             raise ValueError("the file is closed")
         if stop <= self._at:

@@ -14,6 +14,8 @@ import secrets
 import shutil
 import socket
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -27,7 +29,14 @@ from closecall.there import exists
 
 TAKE_OVER = "--take-over"
 _HOME = Path(".closecall", "spool")
-_LOCK, _NOTE, _WORK = "lock", "claim.json", "work"
+_LOCK, _NOTE, _WORK, _COMING = "lock", "claim.json", "work", "coming"
+
+_MOST = 4096
+"""Bytes of a claim; what is larger is none."""
+
+
+class TakenOverError(StorageError):
+    """The claim is another's by now, so nothing more is written there."""
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -81,10 +90,12 @@ class Spool:
         self._name = claim
         self._home = (_own_folder() if home is None else home) / _digest(self.store.place, claim)
         self.folder = self._home / _WORK
+        self._token = ""
         self._lock = _locked(self._home, self.store.place)
         try:
-            self.left_over = self._claimed(take_over=take_over)
-            self.folder.mkdir(parents=True, exist_ok=True)
+            with _used(self._home):
+                self.left_over = self._claimed(take_over=take_over)
+                self.folder.mkdir(parents=True, exist_ok=True)
         except BaseException:
             if not exists(self._home / _NOTE) and not _holds(self.folder):
                 shutil.rmtree(self._home, ignore_errors=True)
@@ -92,8 +103,13 @@ class Spool:
             raise
 
     def release(self) -> None:
-        """Give the claim back and remove the folder; all of it is at the URL."""
-        self.store.remove(self._name)
+        """Give the claim back and remove the folder; all of it is at the URL.
+
+        A claim that another has taken over stays.
+        """
+        theirs = self._held()
+        if theirs is not None and theirs.token == self._token:
+            self.store.remove(self._name)
         shutil.rmtree(self._home, ignore_errors=True)
         self.leave()
 
@@ -104,9 +120,33 @@ class Spool:
             os.close(self._lock)
             self._lock = -1
 
-    def fetch(self, name: str) -> None:
-        """Fetch an object into the folder."""
-        fetch(self.store, name, self.folder / name)
+    def fetch(self, name: str, most: int) -> None:
+        """Fetch an object into the folder: whole or not at all, also where this is killed.
+
+        One of more than ``most`` bytes is refused.
+        """
+        coming, path = self._home / _COMING, self.folder / name
+        fetch(self.store, name, coming, most)
+        with _used(self._home):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            coming.replace(path)
+
+    def require_held(self) -> None:
+        """Refuse to go on where another took the claim over, or took it away.
+
+        Raises
+        ------
+        TakenOverError
+            Who has it, and where the work of this process lies.
+        """
+        theirs = self._held()
+        if theirs is None or theirs.token != self._token:
+            raise TakenOverError(
+                f"{self.store.place}: was taken over meanwhile by "
+                f"{theirs or 'another process, which has left it'}, so nothing of this process "
+                f"was written there. Its own work lies in {self.folder}; it is put aside, and not "
+                "deleted, when this machine writes there again"
+            )
 
     def push(self, name: str) -> None:
         """Put a file of the folder to the URL."""
@@ -117,6 +157,7 @@ class Spool:
         note = self._home / _NOTE
         ours, theirs = _read(note), self._held()
         if ours is not None and theirs is not None and ours.token == theirs.token:
+            self._token = ours.token
             return True
         # Looked at first too: some servers take no notice of the condition of a creation.
         if theirs is not None and not take_over:
@@ -135,6 +176,7 @@ class Spool:
         elif not self.store.create(self._name, data):
             note.unlink()
             raise self._busy(self._held())
+        self._token = claim.token
         return False
 
     def _busy(self, who: Claim | None) -> StorageError:
@@ -144,19 +186,37 @@ class Spool:
         )
 
     def _held(self) -> Claim | None:
-        """Return the claim that lies at the URL."""
+        """Return the claim that lies at the URL; who holds one that is none cannot be told."""
         if not self.store.exists(self._name):
             return None
         try:
-            return msgspec.json.decode(self.store.read(self._name), type=Claim)
-        except msgspec.DecodeError:
-            return Claim("a host that cannot be told", 0, "a time that cannot be told", "")
+            with self.store.open(self._name) as file:
+                data = file.read(_MOST + 1)
+        except StorageError:
+            if self.store.exists(self._name):
+                raise
+            return None  # given back in this moment
+        try:
+            if len(data) <= _MOST:
+                return msgspec.json.decode(data, type=Claim)
+        except (msgspec.DecodeError, RecursionError):
+            pass
+        return Claim("a host that cannot be told", 0, "a time that cannot be told", "")
 
     def _put_aside(self, ours: Claim | None) -> None:
         """Move work away that another machine has gone on without; it is never deleted."""
         if _holds(self.folder):
             mark = secrets.token_hex(4) if ours is None else ours.token[:8]
             self.folder.rename(self._home.with_name(f"{self._home.name}-aside-{mark}"))
+
+
+@contextmanager
+def _used(home: Path) -> Iterator[None]:
+    """Say which folder it is that cannot be used."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{home}: cannot be used: {error.strerror or error}") from error
 
 
 def _holds(folder: Path) -> bool:
@@ -183,19 +243,31 @@ def _own_folder() -> Path:
 
 
 def _locked(home: Path, place: str) -> int:
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(home / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise StorageError(f"{home}: cannot be used: {error.strerror or error}") from error
-    try:
-        locking.lock(descriptor)
-    except (locking.BusyError, OSError):
+    """Return the open file of the lock; one that its last holder took away does not count."""
+    path = home / _LOCK
+    while True:
+        with _used(home):
+            home.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            locking.lock(descriptor)
+        except locking.BusyError:
+            os.close(descriptor)
+            raise StorageError(
+                f"{place}: another process of this machine is writing it; wait until it is done"
+            ) from None
+        except OSError as error:
+            os.close(descriptor)
+            raise StorageError(
+                f"{path}: cannot be locked: {error.strerror or error}; change to a folder on a "
+                "file system that can lock"
+            ) from error
+        try:
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        except FileNotFoundError:
+            pass
         os.close(descriptor)
-        raise StorageError(
-            f"{place}: another process of this machine is writing it; wait until it is done"
-        ) from None
-    return descriptor
 
 
 def _read(note: Path) -> Claim | None:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from closecall.errors import UsageError
 
-_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\?#]")
+
+def forbidden(system: str) -> re.Pattern[str]:
+    """Return what no name holds on a system (``os.name``).
+
+    On Windows a colon stands after a drive, or before a stream of a file: both lead elsewhere.
+    """
+    return re.compile(r"[\x00-\x1f\x7f\\?#:]" if system == "nt" else r"[\x00-\x1f\x7f\\?#]")
+
+
+_FORBIDDEN = forbidden(os.name)
 
 
 class Store(Protocol):

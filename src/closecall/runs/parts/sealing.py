@@ -36,7 +36,8 @@ def close_parts(
 ) -> None:
     """Write summary and gates, say in the header that the run ended, and seal all of it.
 
-    Killed half-way, it can be called again.
+    Killed half-way, it can be called again. A run that another process has closed meanwhile stays
+    as that one sealed it.
 
     Raises
     ------
@@ -46,6 +47,8 @@ def close_parts(
         The place cannot be written.
     """
     before = run_document_of(store)
+    if before["status"] == "completed" and _stands(store, header, before):
+        return
     parts = whole(parts_in(store), header.first, header.first + header.cases, store.place)
     wanted = {part.name for part in parts}
     for part in parts_in(store):
@@ -63,6 +66,28 @@ def close_parts(
     store.remove(files.SEAL)
     store.write(files.RUN, dump_document(run))
     seal(store, run)
+
+
+def _stands(store: Store, header: RunHeader, run: Document) -> bool:
+    """Whether a closed run holds as it was sealed, once parts that came after that are gone."""
+    if run.get("runId") != header.run_id or not store.exists(files.SEAL):
+        return False
+    every = parts_in(store)
+    try:
+        subject = read_document(store, files.SEAL, MAX_SEAL)["subject"]
+        sealed = {str(one["name"]) for one in subject}
+        whole(
+            [part for part in every if part.name in sealed],
+            header.first,
+            header.first + header.cases,
+            store.place,
+        )
+    except (RunFolderError, KeyError, TypeError):
+        return False
+    for part in every:
+        if part.name not in sealed:
+            store.remove(part.name)
+    return not any(seal_problems(store, run))
 
 
 def seal(store: Store, run: Document) -> None:

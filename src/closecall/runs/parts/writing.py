@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from closecall.errors import UsageError
+from closecall.errors import RunFolderError, UsageError
 from closecall.runs.header import RunHeader
-from closecall.runs.parts.parquet import MAX_ROWS, dump_part
+from closecall.runs.parts.parquet import MAX_BYTES, MAX_ROWS, dump_part
 from closecall.runs.parts.ranges import Part
 from closecall.runs.parts.rows import Record, read_row, records_of, values_of
 from closecall.runs.results import CaseResult
@@ -19,6 +19,8 @@ PART_BYTES = 64 * 1024 * 1024
 """A part also ends once its records hold so many bytes, so that long texts do not fill memory."""
 NO_END = 0
 """Cases of a part that ends where its writer is told to."""
+BLOCK_BYTES = 15 * MAX_BYTES // 32
+"""Bytes of the records of such a part: with the columns beside them it can still be read."""
 
 
 def checked_size(cases: int) -> int:
@@ -70,6 +72,12 @@ class PartWriter:
         self._rows.append(values)
         self._bytes += len(values[-1])
         if self._size == NO_END:
+            if self._bytes > BLOCK_BYTES:
+                raise RunFolderError(
+                    f"the cases from position {self._first} on have more than {BLOCK_BYTES:,} "
+                    "bytes, which is too much for one part. Start a new run with smaller ones: "
+                    "--part-cases N (in Python: part_size=N)"
+                )
             return
         if self.position % self._size == 0 or self._bytes >= PART_BYTES:
             self.flush()
