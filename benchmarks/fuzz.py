@@ -121,6 +121,9 @@ def fuzz_here(name: str, seconds: int, corpus: Path) -> None:
         sys.exit("fuzzing needs atheris, which this environment lacks: pip install atheris")
     with atheris.instrument_imports(include=["closecall"]):
         target = all_targets()[name]
+        from trials import worker
+
+        worker.read_here()
         with sound(target):  # what is imported only when it is needed is instrumented too
             pass
     home = home_of(corpus, name)

@@ -100,7 +100,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
     config.stash[_OPENER] = opener
     openers.append(opener)
-    recorded = (config.rootpath / config.getini("closecall_cassettes") / FILE).is_file()
+    try:
+        recorded = (config.rootpath / config.getini("closecall_cassettes") / FILE).is_file()
+    except OSError as error:  # it cannot be told, and nobody may be asked where there are some
+        raise pytest.UsageError(f"closecall_cassettes: {error.strerror}") from error
     spread = config.getoption("dist", "no") != "no"
     if recorded or spread or hasattr(config, "workerinput") or _configured(config):
         state = _state(config, recorded=recorded)

@@ -1,5 +1,6 @@
 """``closecall index``: a corpus in, an index out that is whole or not there."""
 
+import hashlib
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from closecall.index import writer
+from closecall.instrument import canonical_json
 
 ROWS = (
     {"_id": "d1", "title": "Refunds", "text": "Refunds take five working days.", "lang": "en"},
@@ -251,6 +253,60 @@ def test_rows_are_added_replaced_and_removed(cli, index, write):
     emptied = cli("index", "remove", index, "d1", "d3", "--json")
     assert (emptied.code, emptied.json["why"].startswith("as it was: ")) == (0, True)
     assert "holds no rows" in cli("search", index, "anything").out
+
+
+def test_what_another_command_adds_meanwhile_is_kept(cli, index, write, monkeypatch):
+    from closecall.cli import index_add
+
+    theirs = write({"id": "theirs", "text": "We sell kites."}, name="theirs.jsonl")
+    mine = write({"id": "mine", "text": "We mend kites."}, name="mine.jsonl")
+    real, adding = index_add._with_vectors, []
+
+    def late(*args, **options):
+        if not adding:
+            adding.append(1)
+            assert cli("index", "add", index, theirs, "-q").code == 0
+        return real(*args, **options)
+
+    monkeypatch.setattr(index_add, "_with_vectors", late)
+    said = cli("index", "add", index, mine)
+    assert said.code == 4
+    assert "another process changed this index since it was read" in said.err
+    assert "the same command" in said.err
+    said = cli("index", "add", index, mine, "--json")
+    assert (said.code, said.json["rows"]) == (0, 6)
+
+
+def test_an_id_may_hold_what_other_texts_end_a_line_with(cli, write, tmp_path):
+    ids = ("a\u2028b", "a", "b")
+    place = tmp_path / "some.index"
+    rows = write(*({"id": one, "text": "We sell kites."} for one in ids), name="some.jsonl")
+    assert cli("index", "build", rows, "-o", place, "-q").code == 0
+    (gone := write(name="gone.txt")).write_text("a\u2028b\r\n\n", encoding="utf-8")
+    said = cli("index", "remove", place, "--ids", gone, "--json")
+    assert (said.code, said.json["rows"]) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("rows.jsonl", "rows.jsonl:4: not a row"), ("vectors.npy", "vectors.npy[3, 383] is nan")],
+)
+def test_verify_reads_what_a_fitting_checksum_says_nothing_of(cli, index, name, told):
+    path = index / "v1" / name
+    data = path.read_bytes()
+    if name == "vectors.npy":
+        path.write_bytes(data[:-4] + b"\x00\x00\xc0\x7f")
+    else:
+        *lines, last = data.splitlines(keepends=True)
+        path.write_bytes(b"".join(lines) + b'{"id": "d4"'.ljust(len(last) - 2) + b"}\n")
+    manifest = index / "index.json"
+    document = json.loads(manifest.read_text())
+    document["files"][name]["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    del document["digest"]
+    document["digest"] = hashlib.sha256(canonical_json(document)).hexdigest()
+    manifest.write_text(json.dumps(document))
+    said = cli("index", "verify", index)
+    assert (said.code, told in said.err) == (4, True)
 
 
 def test_rows_of_another_embedder_are_not_added(cli, index, write):

@@ -41,9 +41,9 @@ def test_options_stand_after_the_name(spec, spelled):
         ("hnsw:links=3", "no option 'links=3'; hnsw has m, ef_construction, ef"),
         ("exact:m=3", "exact has none"),
         ("hnsw:m", "no option 'm'"),
-        ("hnsw:m=0", "m must be a whole number from 1 to 512, got '0'"),
-        ("hnsw:m=513", "from 1 to 512"),
-        ("hnsw:m=-1", "from 1"),
+        ("hnsw:m=0", "m must be a whole number from 2 to 512, got '0'"),
+        ("hnsw:m=513", "from 2 to 512"),
+        ("hnsw:m=-1", "from 2"),
         ("hnsw:m=1e2", "got '1e2'"),
         ("hnsw:ef=²", "got '²'"),
         ("ivf:nlist=99999999999999999999", "nlist must be"),
@@ -218,6 +218,28 @@ def test_cuda_is_used_or_refused_and_never_replaced(monkeypatch, tmp_path):
     made("hnsw", path=tmp_path / "graph")
     with pytest.raises(UsageError, match="the kind hnsw runs on the CPU only"):
         open_index(tmp_path / "graph", device="cuda")
+
+
+def test_what_a_gpu_cannot_select_or_do_is_searched_exactly_or_told(monkeypatch, tmp_path):
+    made("flat", n=2100, path=tmp_path / "ix")
+    known = open_index(tmp_path / "ix")
+    monkeypatch.setattr(faiss_part, "faiss_module", lambda: GpuFaiss(1))
+    moved = open_index(tmp_path / "ix", device="cuda")
+    told = "Error in virtual void search: Error: 'ok' failed: GPU index only supports 2048"
+
+    def search(_asked, count, *_more):
+        raise RuntimeError(f"{told} (requested {count})")
+
+    moved._stored.part._index.search = search
+    one = vectors(1, seed=3)
+    assert moved.search(one, 2050) == known.search(one, 2050)
+    with pytest.raises(ConfigurationError, match=r"device cuda: .*only supports 2048 \(reque"):
+        moved.search(one, 5)
+    broken = GpuFaiss(1)
+    broken.index_cpu_to_gpu = search
+    monkeypatch.setattr(faiss_part, "faiss_module", lambda: broken)
+    with pytest.raises(ConfigurationError, match="cannot put the flat index there: GPU index"):
+        open_index(tmp_path / "ix", device="cuda")
 
 
 def test_without_faiss_the_exact_kind_works(monkeypatch):

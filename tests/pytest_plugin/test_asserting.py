@@ -116,6 +116,16 @@ def test_long_and_hostile_texts_are_clipped_and_spelt_out(session):
     assert f"({5000 + 9 - SHOWN:,} more characters)" in said
 
 
+def test_of_many_passages_some_are_shown_and_the_others_counted(session):
+    passages = [f"passage {at}" for at in range(1000)]
+    with pytest.raises(AnswerError) as caught:
+        assert_grounded(GRASS, passages, cutoff=99)
+    told = str(caught.value)
+    assert "context[19] passage 19" in told
+    assert "context    and 980 texts more" in told
+    assert len(told.splitlines()) < 40
+
+
 def test_arguments_that_are_wrong_say_what_is_right(session):
     for call, told in (
         (lambda: assert_similar(7, SKY), "actual must be a text"),

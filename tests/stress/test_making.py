@@ -244,6 +244,10 @@ def test_an_edit_of_a_text_does_not_depend_on_other_cases():
     [
         ({"families": ["colour"]}, "there is no family 'colour'; families: number, "),
         ({"families": []}, "there is no family in an empty list"),
+        ({"families": "number"}, "families must be a list of names, got 'number'"),
+        ({"families": 5}, "families must be a list of names, got 5"),
+        ({"families": [["number"]]}, r"there is no family \['number'\]"),
+        ({"group": 5}, "group must be the name of a field, got 5"),
         ({"base": "answers"}, "base must be one of references, accepted"),
         ({"most": 0}, "most must be a whole number of at least 1"),
         ({"seed": -1}, "seed must be a whole number of at least 0"),

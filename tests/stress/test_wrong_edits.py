@@ -170,6 +170,18 @@ def test_no_date_to_come_is_made_of_one_past():
         assert int(text[-5:-1]) <= 2025
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is set in the 31st century.",
+        "He comes from the 99th century.",
+        "Das spielt im 40. Jahrhundert und ist neu.",
+    ],
+)
+def test_a_century_that_is_far_from_any_so_far_stays(text):
+    assert seeds(date_edits, text) == set()
+
+
 def test_no_month_is_too_short_for_its_day():
     months = {text.split()[3] for text in seeds(date_edits, "It opened on January 31.")} - {
         "January"

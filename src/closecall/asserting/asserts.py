@@ -79,7 +79,7 @@ def assert_similar(
     """
     __tracebackhide__ = True
     case = _answered(actual, expected, question)
-    asked = asked_of(
+    asked = _asked(
         metrics=metric,
         cutoff=cutoff,
         calibration=calibration,
@@ -109,7 +109,7 @@ def assert_not_similar(
     """
     __tracebackhide__ = True
     case = _answered(actual, expected, question)
-    asked = asked_of(
+    asked = _asked(
         metrics=metric,
         cutoff=cutoff,
         calibration=calibration,
@@ -159,7 +159,7 @@ def assert_grounded(
     """
     __tracebackhide__ = True
     case = _grounded(answer, context, question)
-    asked = asked_of(
+    asked = _asked(
         metrics=metric,
         cutoff=cutoff,
         calibration=calibration,
@@ -185,7 +185,7 @@ def assert_not_grounded(
     """Assert that ``assert_grounded`` would reject this answer; parameters are the same."""
     __tracebackhide__ = True
     case = _grounded(answer, context, question)
-    asked = asked_of(
+    asked = _asked(
         metrics=metric,
         cutoff=cutoff,
         calibration=calibration,
@@ -264,15 +264,24 @@ def _fact_metric(syntax: str, cutoff: float | None, *, ignore_case: bool) -> Que
     name = _FACT
     name += "" if syntax == "regex" else f":syntax={syntax}"
     name += "" if ignore_case else ":ignore_case=false"
-    return asked_of(metrics=name, cutoff=cutoff, sides=frozenset({"response"}))
+    if not isinstance(syntax, str) or "," in syntax:  # which would name another metric
+        raise _wrong(f"syntax must be regex or text, got {syntax!r:.60}")
+    return _asked(metrics=name, cutoff=cutoff, sides=frozenset({"response"}))
+
+
+def _asked(**what: Any) -> Question:
+    try:
+        return asked_of(**what)
+    except ClosecallError as error:
+        raise _wrong(str(error)) from None
 
 
 def _answered(actual: str, expected: str | Sequence[str], asked: str | None) -> Case:
     return Case(
         id=_CASE,
         input=_optional(asked, "question"),
-        response=_text(actual, "actual"),
-        references=_texts(expected, "expected"),
+        response=text_of(actual, "actual"),
+        references=texts_of(expected, "expected"),
     )
 
 
@@ -280,21 +289,21 @@ def _grounded(answer: str, context: str | Sequence[str], asked: str | None) -> C
     return Case(
         id=_CASE,
         input=_optional(asked, "question"),
-        response=_text(answer, "answer"),
-        context=_texts(context, "context"),
+        response=text_of(answer, "answer"),
+        context=texts_of(context, "context"),
     )
 
 
 def _facts(answer: str, fact: Any, match: str, asked: str | None) -> Case:
     if match not in {"all", "any", "none"}:
-        raise UsageError(f"match must be all, any or none; got {match!r}")
-    wanted = dict(fact) if isinstance(fact, Mapping) else {match: list(_texts(fact, "fact"))}
+        raise _wrong(f"match must be all, any or none; got {match!r}")
+    wanted = dict(fact) if isinstance(fact, Mapping) else {match: list(texts_of(fact, "fact"))}
     if not any(wanted.values()):
-        raise UsageError("fact: there is nothing to look for")
+        raise _wrong("fact: there is nothing to look for")
     return Case(
         id=_CASE,
         input=_optional(asked, "question"),
-        response=_text(answer, "answer"),
+        response=text_of(answer, "answer"),
         metadata={"expected_facts": wanted},
     )
 
@@ -304,22 +313,24 @@ def _wrong(told: str) -> ClosecallError:
     return as_error(UsageError(told))
 
 
-def _text(value: object, name: str) -> str:
+def text_of(value: object, name: str) -> str:
+    """Return a text; refuse, as an error of an assertion, what is none."""
     if not isinstance(value, str):
         raise _wrong(f"{name} must be a text (str), got {type(value).__name__}")
     return value
 
 
 def _optional(value: object, name: str) -> str | None:
-    return None if value is None else _text(value, name)
+    return None if value is None else text_of(value, name)
 
 
-def _texts(value: object, name: str) -> tuple[str, ...]:
+def texts_of(value: object, name: str) -> tuple[str, ...]:
+    """Return a text or several as several; refuse what is neither, as ``text_of`` does."""
     if isinstance(value, str):
         return (value,)
     if not isinstance(value, Sequence) or isinstance(value, bytes):
         raise _wrong(f"{name} must be a text or a list of texts, got {type(value).__name__}")
-    return tuple(_text(one, f"{name}[{at}]") for at, one in enumerate(value))
+    return tuple(text_of(one, f"{name}[{at}]") for at, one in enumerate(value))
 
 
 __all__ = [

@@ -46,6 +46,9 @@ def check(session: Session, asked: Question, case: Case, *, negated: bool) -> Me
     try:
         with asserting(session):
             bench = session.bench(asked)
+            if len(bench.plans) > 1:
+                names = ", ".join(plan.id for plan in bench.plans)
+                raise UsageError(f"an assertion has one metric, got {names}; write one for each")
             (plan,) = bench.plans
             _require_cutoff(plan)
             (row,) = session.measure(bench, [case])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from closecall.metrics.guards.policy import is_guarded
 from closecall.metrics.support.said import said as support_said
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 SHOWN = 400
 """Characters shown of a text; what is left out is counted."""
+
+SHOWN_TEXTS = 20
+"""References or passages shown of a case; the others are counted."""
 
 _SPACE = re.compile(r"\s+")
 _PAIR_MODELS = frozenset({"answer_support", "context_support", "cross_encoder"})
@@ -77,8 +80,11 @@ def texts_of(case: Case) -> Iterator[tuple[str, str]]:
         yield "case", f"{clipped(case.id, 80)} ({clipped(case.place, 200)})"
     named = [("question", case.input)]
     for name, several in (("expected", case.references), ("context", case.context)):
-        many = len(several) > 1
-        named += [(f"{name}[{at}]" if many else name, text) for at, text in enumerate(several)]
+        many, left = len(several) > 1, len(several) - SHOWN_TEXTS
+        for at, one in enumerate(several[:SHOWN_TEXTS]):
+            named.append((f"{name}[{at}]" if many else name, one))
+        if left > 0:
+            named.append((name, f"and {plural(left, 'text')} more"))
     named.append(("actual", case.response))
     for name, text in named:
         if text is not None:
@@ -126,17 +132,35 @@ def _weakest(
         if found is None:
             return
         details = found.details
-    words = details.get("weakest")
-    if isinstance(words, list) and words:
+    words = _weak(details.get("weakest"))
+    if words:
         # A full stop says little, unless there is nothing else.
         told = [one for one in words if any(map(str.isalnum, one["word"]))] or words
         listed = ", ".join(f"{one['word']} {one['match']:.2f}" for one in told)
         whose = "the answer" if "context" in needs else "the expected text"
         yield "weakest", f"{listed} (words of {whose} with the poorest match on the other side)"
-    sentence = details.get("weakestSentence")
-    if isinstance(sentence, str) and details.get("sentences", 0) > 1:
-        match = details["weakestSentenceAlignment"]
+    sentence, count = details.get("weakestSentence"), details.get("sentences")
+    match = details.get("weakestSentenceAlignment")
+    if isinstance(sentence, str) and _number(match) and _number(count) and count > 1:
         yield "sentence", f"{clipped(sentence, 200)} ({match:.2f}, the least supported)"
+
+
+def _weak(found: object) -> list[dict[str, Any]]:
+    """Return words with their matches; none where a metric of somebody's means something else."""
+    words = found if isinstance(found, list) else []
+    fits = all(
+        isinstance(one, Mapping) and isinstance(one.get("word"), str) and _number(one.get("match"))
+        for one in words
+    )
+    return words if fits else []
+
+
+def _number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _listed(found: object) -> list[Any]:
+    return found if isinstance(found, list) else []
 
 
 def _support(details: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -147,13 +171,14 @@ def _support(details: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _facts(details: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the facts that are missing, and those that must not be there."""
-    missing = details.get("missing")
-    if isinstance(missing, list) and missing:
+    missing = _listed(details.get("missing"))
+    if missing:
         yield "missing", ", ".join(map(str, missing))
-    for group in details.get("missingAnyOf", []):
+    for group in filter(None, map(_listed, _listed(details.get("missingAnyOf")))):
         yield "missing", f"any of: {', '.join(map(str, group))}"
-    for one in details.get("unwanted", []):
-        yield "unwanted", f"{one['found']} (for {one['wanted']}, characters {one['start']} on)"
+    for one in _listed(details.get("unwanted")):
+        if isinstance(one, Mapping) and {"found", "wanted", "start"} <= one.keys():
+            yield "unwanted", f"{one['found']} (for {one['wanted']}, characters {one['start']} on)"
     reason = details.get("reason")
     if isinstance(reason, str):
         yield "judge", clipped(reason)

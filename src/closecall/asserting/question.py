@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from closecall.errors import UsageError
@@ -61,6 +62,10 @@ def question(
         ``cutoff`` and something else that decides.
     """
     names = _listed(metrics)
+    if not isinstance(cutoffs, Mapping | None):
+        raise UsageError(
+            f'cutoffs must be a mapping such as {{"NAME": VALUE}}, got {type(cutoffs).__name__}'
+        )
     if cutoff is not None and calibration is not None:
         raise UsageError("cutoff and calibration exclude each other: either of them decides")
     if cutoff is not None and (cutoffs or len(names) > 1):
@@ -98,7 +103,18 @@ def _calibrations(given: Any) -> tuple[Any, ...]:
     if given is None:
         return ()
     one = isinstance(given, str | os.PathLike) or not isinstance(given, Iterable)
-    return (given,) if one else tuple(given)
+    return tuple(_calibration(each) for each in ((given,) if one else given))
+
+
+def _calibration(given: Any) -> Any:
+    # A text is a path too: as one it is known again only where it leads to the same file.
+    if isinstance(given, str | os.PathLike):
+        return Path(given)
+    from closecall.calibration import Calibration
+
+    if not isinstance(given, Calibration):
+        raise UsageError(f"calibration: expected a file or a calibration, got {given!r:.60}")
+    return given
 
 
 def _key(part: Any) -> Any:

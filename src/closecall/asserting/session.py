@@ -116,9 +116,10 @@ class Session:
     @property
     def cassette(self) -> Cassette | None:
         """The recordings, opened at the first use; None without any."""
-        if self._cassette is None and self._open_cassette is not None:
-            self._cassette = self._open_cassette()
-        return self._cassette
+        with self._lock:
+            if self._cassette is None and self._open_cassette is not None:
+                self._cassette = self._open_cassette()
+            return self._cassette
 
     def metrics(self, asked: Question) -> list[Metric]:
         """Return the metrics of a question; no model is opened."""
@@ -161,6 +162,12 @@ class Session:
         self, metrics: Sequence[Metric], wanted: Embedder | str | None, made: Sequence[Given]
     ) -> tuple[str, Used]:
         """Return the name of the embedder for these metrics, and the embedder."""
+        with self._lock:
+            return self._embedder_for(metrics, wanted, made)
+
+    def _embedder_for(
+        self, metrics: Sequence[Metric], wanted: Embedder | str | None, made: Sequence[Given]
+    ) -> tuple[str, Used]:
         plain = {metric.spec.id for metric in metrics if not metric.spec.embeds}
         own = [one for one in made if one.metric not in plain]
         asked = self.embedder if wanted is None else wanted

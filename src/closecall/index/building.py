@@ -20,7 +20,7 @@ from closecall.index.folder import building, commit
 from closecall.index.kinds import AUTO, kind_named
 from closecall.index.local import LocalIndex
 from closecall.index.making import Settings, finish
-from closecall.index.manifest import LeftOut
+from closecall.index.manifest import MOST_THREADS, LeftOut
 from closecall.index.products import SIMILARITIES, Floats32, Similarity, matrix
 from closecall.index.rows import Row
 from closecall.index.stored import load
@@ -129,7 +129,7 @@ def build_index(
         instrument=instrument,
         embedder=embedder_name,
     )
-    _require_sound(settings, device)
+    require_sound(settings, device)
     queries: Floats32 | None = None
     if recall_queries is not None:
         queries = np.asarray(matrix(recall_queries, "recall_queries"), dtype=np.float32)
@@ -229,9 +229,12 @@ def _write(
     return left_out
 
 
-def _require_sound(settings: Settings, device: str) -> None:
+def require_sound(settings: Settings, device: str) -> None:
     """Refuse options before any row is read."""
     goal, memory, seed = settings.recall_goal, settings.memory, settings.seed
+    for name, text in (("kind", settings.kind), ("embedder_name", settings.embedder)):
+        if not isinstance(text, str):
+            raise UsageError(f"{name} must be a text, got {text!r:.60}")
     if settings.similarity not in SIMILARITIES:
         raise UsageError(
             f"similarity {settings.similarity!r}: choose one of {', '.join(SIMILARITIES)}"
@@ -242,8 +245,10 @@ def _require_sound(settings: Settings, device: str) -> None:
         raise UsageError(f"memory must be a whole number of bytes from 1, got {memory!r}")
     if not _is_whole(seed, 0) or seed > MAX_SEED:
         raise UsageError(f"seed must be a whole number from 0 to {MAX_SEED}, got {seed!r}")
-    if not _is_whole(settings.threads, 1):
-        raise UsageError(f"threads must be a whole number from 1, got {settings.threads!r}")
+    if not _is_whole(settings.threads, 1) or settings.threads > MOST_THREADS:
+        raise UsageError(
+            f"threads must be a whole number from 1 to {MOST_THREADS:,}, got {settings.threads!r}"
+        )
     if settings.kind == AUTO and device != "cpu":
         require_device(device, kind_named("flat"))
         raise UsageError(f"device {device}: say which kind, flat, ivf or ivfpq")

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 BLOCK_ELEMENTS = 1 << 21
 """Numbers in one block of vectors, and in one block of products."""
 
+MOST_K = 1_000_000
+"""Neighbours of a query; as many as there are rows where these are more."""
+
 _CROWD = 8
 
 
@@ -77,7 +80,8 @@ def top_k(
     vectors
         (n, d) float32, also memory-mapped: read once, in blocks; n may be 0.
     k
-        At least 1. Above n, the rest of each row is -1 and -inf.
+        From 1 to 1,000,000, or to n where that is more. Above n, the rest of each row is -1 and
+        -inf.
     similarity
         ``cosine``: -1 to 1. ``dot``: unbounded. ``euclidean``: 1 over (1 + distance), above 0
         up to 1.
@@ -98,14 +102,28 @@ def top_k(
     VectorError
         An input does not hold real numbers.
     UsageError
-        ``k`` is not a whole number of at least 1, or there is no such similarity.
+        ``k`` is not such a number, or there is no such similarity.
     """
     if similarity not in SIMILARITIES:
         raise UsageError(f"similarity {similarity!r}: choose one of {', '.join(SIMILARITIES)}")
+    whole_k(k)
+    rows = matrix(vectors, "vectors")
+    return nearest(queries, rows, whole_k(k, rows.shape[0]), similarity=similarity)
+
+
+def whole_k(k: Any, rows: int | None = None) -> int:
+    """Return how many neighbours are asked for, of so many rows; None: as many as anybody likes.
+
+    Raises
+    ------
+    UsageError
+        It is not a whole number of at least 1, or there would be far more room than rows.
+    """
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise UsageError(f"k must be a whole number of at least 1, got {k!r}")
-    rows = matrix(vectors, "vectors")
-    return nearest(queries, rows, k, similarity=similarity)
+    if rows is not None and k > max(MOST_K, rows):
+        raise UsageError(f"k must be at most {max(MOST_K, rows):,}")
+    return int(k)
 
 
 def nearest(

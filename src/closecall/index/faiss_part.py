@@ -7,6 +7,7 @@ being proposed, as not every kind can remove; the part is built again when too m
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,23 +16,29 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from closecall.errors import ConfigurationError, IndexFolderError, UsageError
+from closecall.errors import ConfigurationError, IndexFolderError, NonFiniteError, UsageError
 from closecall.index.exact import BLOCK_ELEMENTS, Rows
 from closecall.index.faiss_file import check_faiss_file
 from closecall.index.kinds import Kind
-from closecall.index.products import Floats32, Positions, Similarity, unit_rows
+from closecall.index.products import Block, Floats32, Positions, Similarity, block_of, unit_rows
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Called with what is being done, how much is done, and how much there is (None: unknown)."""
 
 DEVICES = ("cpu", "cuda")
 ON_CUDA = ("flat", "ivf", "ivfpq")
+_SELECTED_ON_CUDA = 2048
+"""Rows that faiss selects of a query on a GPU."""
 
 _SAMPLE_A_LIST = 64
 _LEAST_SAMPLE = 16_384
 _CODE_ROUNDS = 10
 _SMALL = 1 << 22
 """Numbers that one thread trains on sooner than several that wait for each other."""
+
+_IN_LISTS = ("ivf", "ivfpq")
+_LONGEST = 2.0**60
+"""Length of a row in a list: faiss squares distances in float32, and ends the process beyond."""
 
 _CLASSES = {
     "flat": "IndexFlat",
@@ -72,12 +79,17 @@ class FaissPart:
 
         The same rows, seed and machine give the same index: a graph is linked by one thread
         unless ``threads`` says otherwise, when it may differ from build to build.
+
+        Raises
+        ------
+        NonFiniteError, ZeroVectorError
+            A row that faiss cannot take; the message gives its place.
         """
         rows, width = vectors.shape
         part = cls(kind, _made(kind, width, similarity, seed), similarity)
         tell = progress or _silent
         if not part._index.is_trained:
-            sample = part._fit(_sample(vectors, kind, seed))
+            sample = part._taken(_sample(vectors, kind, seed), 0)
             tell("train", 0, sample.shape[0])
             # Codes train in many short steps; threads that wait for each other at every one of
             # them took ten times as long on a busy machine.
@@ -86,29 +98,64 @@ class FaissPart:
             tell("train", sample.shape[0], sample.shape[0])
         step = max(1, BLOCK_ELEMENTS // max(1, width))
         for start in range(0, rows, step):
-            part.add(vectors[start : start + step], threads=threads)
+            part.add(vectors[start : start + step], threads=threads, first=start)
             tell("index", min(start + step, rows), rows)
         return part
 
-    def add(self, rows: Floats32, *, threads: int) -> None:
-        """Add rows after those there are."""
+    def add(self, rows: Floats32, *, threads: int, first: int = 0) -> None:
+        """Add rows after those there are; messages count from ``first``.
+
+        Raises
+        ------
+        NonFiniteError, ZeroVectorError
+            A row that faiss cannot take; nothing was added.
+        """
+        fitted = self._taken(rows, first)
         with _threads(threads if self.kind.name == "hnsw" else None):
-            fitted = self._fit(rows)
             self._cpu.add(fitted)
             if self._index is not self._cpu:
                 self._index.add(fitted)
 
+    def require(self, block: Block, first: int = 0) -> None:
+        """Refuse rows that this index cannot take, before anything is changed.
+
+        Raises
+        ------
+        NonFiniteError
+            The squared distances of one are beyond the range of float32; the message gives its
+            place, counted from ``first``, and its length.
+        """
+        if self.similarity == "cosine" or self.kind.name not in _IN_LISTS:
+            return
+        longest = int(block.squares.argmax()) if block.squares.size else 0
+        if block.squares.size and block.squares[longest] > _LONGEST**2:
+            raise NonFiniteError(
+                f"vectors, row {first + longest}: its length is "
+                f"{block.squares[longest] ** 0.5:.3g}, and the kind {self.kind.name} takes at "
+                f"most {_LONGEST:.3g}; scale the vectors down, or use the kind exact or flat"
+            )
+
     def propose(
         self, queries: Floats32, count: int, keep: NDArray[np.bool_] | None
     ) -> tuple[Positions, Floats32]:
-        """Return (q, count) positions, -1 where fewer were found, and faiss's own numbers."""
+        """Return (q, count) positions, -1 where fewer were found, and faiss's own numbers.
+
+        Raises
+        ------
+        ConfigurationError
+            A GPU cannot do it, for want of memory for example.
+        """
         asked = self._fit(queries)
-        if keep is None and self.kind.name not in {"hnsw", "ivf", "ivfpq"}:
-            numbers, positions = self._index.search(asked, count)
-        else:
-            numbers, positions = self._index.search(
-                asked, count, params=self._parameters(count, keep)
-            )
+        plain = keep is None and self.kind.name not in {"hnsw", "ivf", "ivfpq"}
+        more = {} if plain else {"params": self._parameters(count, keep)}
+        try:
+            numbers, positions = self._index.search(asked, count, **more)
+        except RuntimeError as error:
+            if self._index is self._cpu:
+                raise
+            raise ConfigurationError(
+                f"device cuda: faiss cannot search there: {_reason(error)}; use device cpu"
+            ) from error
         return positions, numbers
 
     def tuned(self, kind: Kind) -> FaissPart:
@@ -136,7 +183,13 @@ class FaissPart:
         options = faiss.GpuClonerOptions()
         options.useFloat16LookupTables = self.kind.name == "ivfpq"
         self._resources = faiss.StandardGpuResources()
-        moved = faiss.index_cpu_to_gpu(self._resources, 0, self._cpu, options)
+        try:
+            moved = faiss.index_cpu_to_gpu(self._resources, 0, self._cpu, options)
+        except RuntimeError as error:
+            raise ConfigurationError(
+                f"device cuda: faiss cannot put the {self.kind.name} index there: "
+                f"{_reason(error)}; use device cpu"
+            ) from error
         if not isinstance(moved, faiss.GpuIndex) or moved.getDevice() != 0:
             raise ConfigurationError(
                 f"device cuda: faiss left the {self.kind.name} index on the CPU "
@@ -149,9 +202,26 @@ class FaissPart:
         """Whether a search can be kept to some rows where it runs now."""
         return self._index is self._cpu
 
+    def takes(self, count: int) -> bool:
+        """Whether so many positions can be proposed where it runs now."""
+        return self._index is self._cpu or count <= _SELECTED_ON_CUDA
+
     def write(self, path: Path) -> None:
-        """Write faiss's own file."""
-        faiss_module().write_index(self._cpu, str(path))
+        """Write faiss's own file, and look at it: faiss does not say when its last bytes are lost.
+
+        Raises
+        ------
+        OSError
+            It cannot be written whole.
+        """
+        index = self._cpu
+        try:
+            faiss_module().write_index(index, str(path))
+            check_faiss_file(
+                path, self.kind, rows=self.rows, width=int(index.d), metric=int(index.metric_type)
+            )
+        except (RuntimeError, IndexFolderError) as error:
+            raise OSError(f"faiss could not write {path.name} whole") from error
 
     @classmethod
     def read(
@@ -170,8 +240,7 @@ class FaissPart:
         try:
             index = faiss.read_index(str(path))
         except RuntimeError as error:
-            reason = str(error).rsplit(": ", maxsplit=1)[-1].splitlines()[0]
-            raise IndexFolderError(f"{path}: faiss cannot read it: {reason:.120}") from error
+            raise IndexFolderError(f"{path}: faiss cannot read it: {_reason(error)}") from error
         wanted = {
             "class": _CLASSES[kind.name],
             "rows": rows,
@@ -205,6 +274,14 @@ class FaissPart:
         if "nprobe" in options:
             return faiss.SearchParametersIVF(nprobe=options["nprobe"], **facts)
         return faiss.SearchParameters(**facts)
+
+    def _taken(self, rows: Floats32, first: int) -> Floats32:
+        """Return rows that are to be kept as this index takes them, each checked."""
+        if self.similarity == "cosine":
+            return unit_rows(rows, first)
+        block = block_of(rows, "vectors", first, refuse_zero=False)
+        self.require(block, first)
+        return block.rows
 
     def _fit(self, rows: Floats32) -> Floats32:
         """Return rows as this index takes them: a cosine is the product of unit rows."""
@@ -307,17 +384,23 @@ def _sample(vectors: Rows, kind: Kind, seed: int) -> Floats32:
 
 @contextmanager
 def _threads(count: int | None) -> Iterator[None]:
-    """Let faiss use so many threads meanwhile; None: as many as it likes."""
+    """Let faiss use so many threads meanwhile, of those there are; None: as many as it likes."""
     if count is None:
         yield
         return
     faiss = faiss_module()
     before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(count)
+    faiss.omp_set_num_threads(min(count, max(before, os.cpu_count() or 1)))
     try:
         yield
     finally:
         faiss.omp_set_num_threads(before)
+
+
+def _reason(error: RuntimeError) -> str:
+    """Return what faiss says at the end of its message, after the places in its source."""
+    last = str(error).rsplit(": ", maxsplit=1)[-1].splitlines() or [type(error).__name__]
+    return f"{last[0]:.120}"
 
 
 def _silent(stage: str, done: int, total: int | None) -> None:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from closecall.embedders.base import Embedder
-from closecall.errors import ShapeError, UsageError
+from closecall.errors import DataError, ShapeError, UsageError
 from closecall.index.embedding import embed, raise_failed
+from closecall.index.manifest import MAX_DIMS
 from closecall.index.products import Block, Floats32, Similarity, block_of, matrix
 from closecall.index.rows import checked_row
 from closecall.records import Role
@@ -58,9 +59,11 @@ def batches(
     """
     if (vectors is None) is (embedder is None):
         raise UsageError("give either vectors or an embedder that makes them")
+    if not isinstance(rows, Iterable):
+        raise UsageError(f"rows: expected an iterable of (id, text), got {rows!r:.60}")
     source = _Blocks(vectors) if vectors is not None else None
     waiting, done = iter(rows), 0
-    while given := list(islice(waiting, BATCH)):
+    while given := _next_of(waiting, done):
         checked = [checked_row(one, done + at) for at, one in enumerate(given, 1)]
         ids, lines = [row.id for row, _ in checked], [line for _, line in checked]
         failed: dict[str, str] = {}
@@ -81,12 +84,22 @@ def batches(
                 found = found[kept]
         numbers = np.array(kept, dtype=np.int64) + done
         block = block_of(found, "vectors", numbers, refuse_zero=similarity == "cosine")
+        width = block.rows.shape[1]
+        if kept and not 1 <= width <= MAX_DIMS:
+            raise ShapeError(f"vectors of {width:,} numbers: an index takes 1 to {MAX_DIMS:,}")
         yield Batch(
             ids, [ids[at] for at in kept], [lines[at] for at in kept], block, failed, done + 1
         )
         done += len(given)
     if source is not None:
         source.require_end(done)
+
+
+def _next_of(waiting: Iterator[Any], done: int) -> list[Any]:
+    try:
+        return list(islice(waiting, BATCH))
+    except OSError as error:  # of where the rows are, and not of the index
+        raise DataError(f"rows after row {done}: cannot be read: {error}") from error
 
 
 class _Blocks:
@@ -97,11 +110,15 @@ class _Blocks:
         self._at = 0
         self._blocks: Iterator[Any] = iter(())
         if self._whole is None:
-            if isinstance(vectors, Sequence) and not (vectors and np.ndim(vectors[0]) > 1):
+            if isinstance(vectors, Sequence) and not (vectors and _is_block(vectors[0])):
                 empty = np.empty((0, 0), dtype=np.float32)
                 self._whole = matrix(vectors, "vectors") if len(vectors) else empty
             else:
-                self._blocks = iter(vectors)  # type: ignore[arg-type]
+                if not isinstance(vectors, Iterable):
+                    raise UsageError(
+                        f"vectors: expected a matrix, or blocks of one, got {vectors!r:.60}"
+                    )
+                self._blocks = iter(vectors)
         elif self._whole.ndim != 2:  # noqa: PLR2004
             raise ShapeError(f"vectors {self._whole.shape}: expected a matrix, one vector a row")
         self._rest: list[Any] = []
@@ -134,7 +151,15 @@ class _Blocks:
             self._whole.shape[0] > rows
             if self._whole is not None
             else any(block.shape[0] for block in self._rest)
-            or next(self._blocks, None) is not None
+            or any(matrix(block, "vectors").shape[0] for block in self._blocks)
         )
         if more:
             raise ShapeError(f"more vectors than the {rows} rows: give one vector a row")
+
+
+def _is_block(given: Any) -> bool:
+    """Whether it is several vectors rather than one, or rows that make none."""
+    try:
+        return np.ndim(given) > 1
+    except ValueError:  # rows of different lengths, which the block says
+        return True

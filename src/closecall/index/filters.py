@@ -23,6 +23,7 @@ Test: TypeAlias = Callable[[Mapping[str, Any]], bool]
 
 _Condition: TypeAlias = Callable[[Any], bool]
 _MOST = 10_000
+_MOST_BITS = 1024
 
 
 def compiled(where: Where) -> Test:
@@ -107,8 +108,8 @@ def _exists(place: str, value: Any) -> _Condition:
 
 def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[str, Any], _Condition]:
     def made(place: str, value: Any) -> _Condition:
-        if not isinstance(value, str) and not _is_number(value):
-            raise UsageError(f"{place}: expected a number or a text, got {value!r:.60}")
+        if not isinstance(value, str) and not _is_given_number(value):
+            raise UsageError(f"{place}: expected a number or a text, got {_shown(value)}")
         kind = _is_number if _is_number(value) else _is_text
         return _any_of(lambda found: kind(found) and compare(found, value))
 
@@ -124,9 +125,9 @@ def _same(found: Any, value: Any) -> bool:
 
 
 def _scalar(place: str, value: Any) -> None:
-    if not isinstance(value, str | bool) and not _is_number(value):
+    if not isinstance(value, str | bool) and not _is_given_number(value):
         raise UsageError(
-            f"{place}: expected a text, a finite number, true or false, got {value!r:.60}"
+            f"{place}: expected a text, a finite number, true or false, got {_shown(value)}"
         )
 
 
@@ -137,6 +138,15 @@ def _is_number(value: Any) -> bool:
         and not isinstance(value, bool)
         and (isinstance(value, int) or abs(value) < float("inf"))
     )
+
+
+def _is_given_number(value: Any) -> bool:
+    # Python spells no number of more than 4,300 digits, and a condition is kept as it is spelt.
+    return _is_number(value) and not (isinstance(value, int) and value.bit_length() > _MOST_BITS)
+
+
+def _shown(value: Any) -> str:
+    return "too large a number" if isinstance(value, int) else f"{value!r:.60}"
 
 
 def _is_text(value: Any) -> bool:

@@ -29,6 +29,8 @@ import msgspec
 from closecall.atomic import whole_file
 from closecall.errors import IndexFolderError, UsageError
 from closecall.index.manifest import (
+    FAISS,
+    FILES,
     GENERATION,
     NAME,
     FileFacts,
@@ -56,6 +58,10 @@ def building(folder: Path) -> Iterator[Path]:
     IndexFolderError
         Another process is writing there, or it cannot be told; or no generation is left.
     """
+    if "\0" in str(folder):
+        raise UsageError(
+            f"cannot write {str(folder)!r}: a name holds no NUL; choose another folder"
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _require_ours(folder)
@@ -144,15 +150,40 @@ def is_index(folder: Path) -> bool:
     return is_file(folder / NAME)
 
 
+def require_unchanged(folder: Path, read: Manifest) -> None:
+    """Refuse to write over an index that another process wrote since it was read.
+
+    Called by whoever holds the folder, in ``building``: what was added meanwhile would be lost.
+
+    Raises
+    ------
+    IndexFolderError
+        It is another one now, or cannot be read any more.
+    """
+    if not is_index(folder):
+        return
+    now = read_manifest(folder)
+    if (now.generation, now.files) != (read.generation, read.files):
+        raise IndexFolderError(
+            f"{folder}: another process changed this index since it was read; nothing was "
+            "written: open it again and repeat the change, on the command line by the same command"
+        )
+
+
 def _require_ours(folder: Path) -> None:
     """Refuse a folder that holds anything but an index, whole or being built."""
-    known = {NAME, BUILDING, LOCK}
+    if (folder / NAME).is_symlink():  # what it leads to would be written
+        raise UsageError(f"{folder}: its {NAME} is a link; choose a new folder")
+    known = {NAME, LOCK}
     for item in folder.iterdir():
-        ours = item.name in known or GENERATION.fullmatch(item.name)
-        if not ours and not item.name.startswith(_PREFIX):
-            raise UsageError(
-                f"{folder}: holds other things ({item.name!r:.60}); choose a new folder"
-            )
+        name = item.name
+        if item.name == BUILDING or GENERATION.fullmatch(item.name):
+            # Such a folder is removed once a new one is there, so it must be one of ours.
+            name = _stranger(item, linked=is_index(folder))
+        elif item.name in known or item.name.startswith(_PREFIX):
+            name = ""
+        if name:
+            raise UsageError(f"{folder}: holds other things ({name!r:.60}); choose a new folder")
     if is_index(folder):
         with contextlib.suppress(IndexFolderError):
             read_manifest(folder)
@@ -161,6 +192,22 @@ def _require_ours(folder: Path) -> None:
         head = (folder / NAME).read_bytes()[:4096]
         if b"closecall-index/" not in head:
             raise UsageError(f"{folder}: its {NAME} is not of closecall; choose a new folder")
+
+
+def _stranger(folder: Path, *, linked: bool) -> str:
+    """Return the name of something in a folder that no writer of an index puts there, else ''.
+
+    ``linked``: whether the folder may be a link, of which only the link is removed.
+    """
+    if folder.is_symlink():
+        return "" if linked else folder.name
+    try:
+        others = sorted({item.name for item in folder.iterdir()} - {*FILES, FAISS})
+    except FileNotFoundError:  # its writer was done with it meanwhile
+        return ""
+    except NotADirectoryError:
+        return folder.name
+    return f"{folder.name}/{others[0]}" if others else ""
 
 
 def _next(folder: Path) -> str:

@@ -9,18 +9,25 @@ import msgspec
 
 from closecall.errors import UsageError
 
-AUTO = "auto"
+AUTO, EXACT = "auto", "exact"
 
 TUNED = {"hnsw": "ef", "ivf": "nprobe", "ivfpq": "nprobe"}
 """The option that trades time of a search for recall, by kind."""
 
+LEAST_A_LIST = 32
+"""Rows there are for each list, at least: k-means wants some rows a centre."""
+
 
 class Option(NamedTuple):
-    """One option: its default (0: chosen from the rows), and the largest value allowed."""
+    """One option: its default (0: chosen from the rows), and the least and most it may be.
+
+    ``least`` is that of a value that was chosen; 0 may be typed where it stands for the choice.
+    """
 
     default: int
     most: int
     meaning: str
+    least: int = 1
 
 
 class _Facts(NamedTuple):
@@ -48,7 +55,8 @@ KINDS: dict[str, _Facts] = {
     "hnsw": _Facts(
         "a graph of near rows (Malkov and Yashunin, 2018)",
         {
-            "m": Option(32, 512, "links of a row"),
+            # A row with one link is on no level: faiss then writes where it has no memory.
+            "m": Option(32, 512, "links of a row", 2),
             "ef_construction": Option(80, 4096, "rows held open while linking a row"),
             "ef": Option(128, 1 << 16, "rows held open in a search, at least 2 (k + 8)"),
         },
@@ -116,8 +124,8 @@ class Kind(msgspec.Struct, frozen=True):
         chosen = dict(self.options)
         if "nlist" in chosen:
             wanted = chosen["nlist"] or round(2 * math.sqrt(rows))
-            # k-means wants some rows a centre; fewer lists than asked never lose recall.
-            chosen["nlist"] = max(1, min(wanted, rows // 32))
+            # Fewer lists than asked never lose recall.
+            chosen["nlist"] = max(1, min(wanted, rows // LEAST_A_LIST))
             probes = chosen["nprobe"] or max(8, chosen["nlist"] // 16)
             chosen["nprobe"] = min(probes, chosen["nlist"])
         if self.name == "ivfpq":
@@ -147,11 +155,15 @@ def kind_named(spec: str) -> Kind:
         raise UsageError(f"index kind {spec!r}: choose one of {AUTO}, {', '.join(KINDS)}")
     known = KINDS[name].options
     options = {option: facts.default for option, facts in known.items()}
+    typed: set[str] = set()
     for pair in given:
         option, sign, value = pair.partition("=")
         if not sign or option not in known:
             allowed = ", ".join(known) or "none"
             raise UsageError(f"{spec}: no option {pair!r}; {name} has {allowed}")
+        if option in typed:
+            raise UsageError(f"{spec}: the option {option} is given twice")
+        typed.add(option)
         options[option] = _number(spec, option, value, known[option])
     return Kind(name, options)
 
@@ -171,7 +183,7 @@ def bytes_of(kind: Kind, rows: int, width: int) -> int:
 
 
 def _number(spec: str, option: str, text: str, facts: Option) -> int:
-    low = 0 if facts.default == 0 else 1
+    low = 0 if facts.default == 0 else facts.least
     number = int(text[:9]) if text.isascii() and text.isdigit() else -1
     if not low <= number <= facts.most:
         raise UsageError(

@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike
 from closecall.embedders.base import Embedder
 from closecall.errors import ShapeError, UsageError
 from closecall.index.base import Hit, Queries
+from closecall.index.checking import read_through
 from closecall.index.embedding import embed_queries, require_same
-from closecall.index.exact import Neighbours
+from closecall.index.exact import Neighbours, whole_k
 from closecall.index.feeding import Batch, batches
 from closecall.index.filters import Where
 from closecall.index.kinds import Kind
@@ -145,7 +146,7 @@ class LocalIndex:
             As for ``closecall.index.exact.top_k``.
         """
         vectors = self._vectors(queries, embedder, instrument)
-        most = min(_whole(k), max(len(self), 1))  # no room for more than there are
+        most = min(whole_k(k), max(len(self), 1))  # no room for more than there are
         found = self.nearest(vectors, most, where=where)
         row = self._stored.table.row
         return tuple(
@@ -164,7 +165,7 @@ class LocalIndex:
 
         ``ids`` says which rows they are.
         """
-        k = _whole(k)
+        k = whole_k(k, len(self))
         stored = self._stored
         asked = matrix(queries, "queries")
         zero = self.similarity == "cosine"
@@ -176,8 +177,22 @@ class LocalIndex:
         return search(stored.field(self.similarity), rows, k, stored.kept(where))
 
     def ids(self, positions: Iterable[int]) -> list[str]:
-        """Return the ids of the rows at these positions."""
-        return [self._stored.table.id(int(position)) for position in positions]
+        """Return the ids of the rows at these positions.
+
+        Raises
+        ------
+        UsageError
+            No row stands there, as where ``nearest`` says -1.
+        """
+        table, found = self._stored.table, []
+        for position in positions:
+            if not 0 <= position < len(table):
+                raise UsageError(
+                    f"no row at position {position}: they go from 0 to {len(table) - 1}; where "
+                    "nearest finds fewer rows than were asked for, it says -1"
+                )
+            found.append(table.id(int(position)))
+        return found
 
     def without(self, fields: Iterable[str]) -> list[str]:
         """Return those of the fields that no row has."""
@@ -265,18 +280,35 @@ class LocalIndex:
         queries
             (q, d); None: ``count`` rows of the index, chosen by ``seed`` (None: that of the
             index), each without itself.
+        k
+            Neighbours of each, as for ``nearest``.
 
         Raises
         ------
         UsageError
-            Rows were removed and not yet saved.
+            Rows were removed and not yet saved; or a number is out of range.
         """
+        k = whole_k(k, len(self))
+        for name, value, least in (("seed", seed, 0), ("count", count, 1)):
+            whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
+            if value is not None and not whole:
+                raise UsageError(f"{name} must be a whole number from {least}, got {value!r}")
         if self._stored.alive is not None:
             raise UsageError("recall: rows were removed; save the index first")
         given = None if queries is None else np.asarray(matrix(queries, "queries"), np.float32)
         chosen = self._manifest.seed if seed is None else seed
         field = self._stored.field(self.similarity)
         return measured(field, seed=chosen, queries=given, k=k, count=count)
+
+    def require_sound(self) -> int:
+        """Read every row and vector, and return how many rows there are.
+
+        Raises
+        ------
+        IndexFolderError, NonFiniteError, ZeroVectorError
+            One that cannot be read or compared; the message names its file.
+        """
+        return read_through(self._stored, self.similarity)
 
     def save(self, path: str | os.PathLike[str] | None = None) -> None:
         """Write the index to a folder, which it then reads from; None: the one it came from.
@@ -288,12 +320,13 @@ class LocalIndex:
         UsageError
             The folder holds other things, or cannot be written.
         IndexFolderError
-            Another process is writing there.
+            Another process is writing there, or wrote there since this index was opened.
         """
         target = self.path if path is None else Path(path)
-        if not self._changed and target.resolve() == self.path.resolve():
+        over = target.resolve() == self.path.resolve()
+        if not self._changed and over:
             return
-        part = written(target, self._manifest, self._stored, changed=self._changed)
+        part = written(target, self._manifest, self._stored, changed=self._changed, over=over)
         self._manifest, self._stored = load(target, check=False, part=part)
         if self._stored.part is not None:
             self._stored.part.to(self._device)
@@ -314,6 +347,9 @@ class LocalIndex:
         )
         self._stored.require([one for batch in made for one in batch.ids], there=replace)
         self._require_one_width([batch.block.rows for batch in made])
+        if self._stored.part is not None:
+            for batch in made:
+                self._stored.part.require(batch.block, batch.first - 1)
         for batch in made:
             if replace:
                 self._stored.remove(batch.ids)
@@ -354,13 +390,6 @@ class LocalIndex:
             self._stored.stack = Stack(width)
         for rows in blocks:
             self._require_width(rows, "vectors")
-
-
-def _whole(k: Any) -> int:
-    """Return how many are asked for, from 1 up."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise UsageError(f"k must be a whole number of at least 1, got {k!r}")
-    return int(k)
 
 
 def _hit(row: Row, score: np.float32) -> Hit:

@@ -18,7 +18,7 @@ import msgspec
 
 from closecall.datasets._strict import decode_row
 from closecall.errors import IndexFolderError, UsageError
-from closecall.index.kinds import KINDS, Kind, kind_named
+from closecall.index.kinds import EXACT, KINDS, LEAST_A_LIST, Kind, kind_named
 from closecall.index.products import Similarity
 from closecall.index.recall import Recall
 from closecall.instrument import Instrument, canonical_json
@@ -39,6 +39,8 @@ FILES = (VECTORS, ROWS, OFFSETS, RANKS)
 GENERATION = re.compile(r"v[1-9][0-9]{0,17}")
 MAX_BYTES = 1 << 24
 MAX_DIMS = 1 << 16
+MOST_THREADS = 1024
+"""Threads that link a graph; each takes memory before it does anything."""
 _HEX = re.compile(r"[0-9a-f]{64}")
 
 
@@ -113,22 +115,7 @@ def read_manifest(folder: Path) -> Manifest:
         There is none, it is of another version, was edited, or contradicts itself.
     """
     place = folder / NAME
-    try:
-        if not is_dir(folder):
-            raise IndexFolderError(
-                f"{folder}: no index: there is no such folder; "
-                "make one with: closecall index build"
-            )
-        if not is_file(place):
-            raise IndexFolderError(f"{folder}: no index: it holds no {NAME}")
-        if place.stat().st_size > MAX_BYTES:
-            raise IndexFolderError(f"{place}: more than {MAX_BYTES:,} bytes, too large")
-        data = place.read_bytes()
-    except (OSError, ValueError) as error:
-        if isinstance(error, IndexFolderError):
-            raise
-        raise IndexFolderError(f"{place}: {getattr(error, 'strerror', None) or error}") from error
-    document, problems = decode_row(data)
+    document, problems = decode_row(_bytes_of(folder))
     if document is None:
         raise IndexFolderError(f"{place}: damaged: {problems[0][1]}; build the index again")
     _require_version(place, document.get("schema"))
@@ -145,6 +132,29 @@ def read_manifest(folder: Path) -> Manifest:
     if flaw := _flaw(found):
         raise IndexFolderError(f"{place}: {flaw}; build the index again")
     return found
+
+
+def _bytes_of(folder: Path) -> bytes:
+    place = folder / NAME
+    try:
+        if not is_dir(folder):
+            raise IndexFolderError(
+                f"{folder}: no index: there is no such folder; "
+                "make one with: closecall index build"
+            )
+        if place.is_symlink():
+            raise IndexFolderError(
+                f"{place}: a link, where a file was written; build the index in a new folder"
+            )
+        if not is_file(place):
+            raise IndexFolderError(f"{folder}: no index: it holds no {NAME}")
+        if place.stat().st_size > MAX_BYTES:
+            raise IndexFolderError(f"{place}: more than {MAX_BYTES:,} bytes, too large")
+        return place.read_bytes()
+    except (OSError, ValueError) as error:
+        if isinstance(error, IndexFolderError):
+            raise
+        raise IndexFolderError(f"{place}: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _require_version(place: Path, schema: Any) -> None:
@@ -171,20 +181,44 @@ def _flaws(found: Manifest) -> Iterator[str]:
         return
     known = KINDS[name].options
     if set(found.options) != set(known) or any(
-        not 0 <= value <= known[option].most for option, value in found.options.items()
+        not known[option].least <= value <= known[option].most
+        for option, value in found.options.items()
     ):
         yield f"options: not those of {name}"
+        return
     if not GENERATION.fullmatch(found.generation):
         yield f"generation: {found.generation!r:.60} is no name of a folder in it"
-    if found.rows < 0 or not 0 <= found.dims <= MAX_DIMS:
+    if found.rows < 0 or not (1 if found.rows else 0) <= found.dims <= MAX_DIMS:
         yield f"rows {found.rows}, dims {found.dims}: out of range"
-    if not 0 <= found.trained <= found.rows or found.seed < 0 or found.threads < 1:
+    counted = 0 <= found.trained <= found.rows
+    if not counted or found.seed < 0 or not 1 <= found.threads <= MOST_THREADS:
         yield "trained, seed or threads: out of range"
+    if found.trained:
+        yield from _part_flaws(found.options, name, found.trained, found.dims)
+    yield from _count_flaws(found)
     yield from _file_flaws(found)
     if (found.instrument.digest if found.instrument else "") != found.instrument_digest:
         yield "instrument: its digest does not fit it"
     if found.instrument and found.rows and found.instrument.dims != found.dims:
         yield f"instrument: dims is {found.instrument.dims}, the vectors have {found.dims}"
+
+
+def _part_flaws(options: dict[str, int], name: str, rows: int, dims: int) -> Iterator[str]:
+    """Yield what faiss cannot make, or only with memory out of proportion to the rows."""
+    if name == EXACT or rows < KINDS[name].least_rows:
+        yield f"trained: {name} is not made of {rows} rows"
+    lists = options.get("nlist", 1)
+    if lists > max(1, rows // LEAST_A_LIST) or options.get("nprobe", 1) > lists:
+        yield "options: more lists than its rows can have"
+    if name == "ivfpq" and dims % options["m"]:
+        yield "options: m does not divide its dims"
+
+
+def _count_flaws(found: Manifest) -> Iterator[str]:
+    if found.recall is not None and not found.recall.adds_up:
+        yield "recall: its counts do not add up"
+    if found.left_out.count < len(found.left_out.first):
+        yield "left_out: its counts do not add up"
 
 
 def _file_flaws(found: Manifest) -> Iterator[str]:

@@ -167,9 +167,12 @@ def score_pairs(
     return exact, scores
 
 
-def unit_rows(rows: Floats32) -> Floats32:
-    """Return the rows at length 1, as the product of ``top_k`` takes them; none may be zero."""
-    block = block_of(rows, "vectors", 0, refuse_zero=True)
+def unit_rows(rows: Floats32, start: int = 0) -> Floats32:
+    """Return the rows at length 1, as the product of ``top_k`` takes them; none may be zero.
+
+    ``start`` is the first row's number, for messages.
+    """
+    block = block_of(rows, "vectors", start, refuse_zero=True)
     unit: Floats32 = (block.rows / np.sqrt(block.squares)[:, None]).astype(np.float32)
     return unit
 

@@ -9,10 +9,9 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
-from closecall.errors import UsageError
+from closecall.index.building import require_sound
 from closecall.index.faiss_part import Progress
-from closecall.index.folder import building, commit
-from closecall.index.kinds import AUTO, kind_named
+from closecall.index.folder import building, commit, require_unchanged
 from closecall.index.local import LocalIndex
 from closecall.index.making import AS_ASKED, AS_BEFORE, Settings, finish
 from closecall.index.manifest import read_manifest
@@ -57,19 +56,8 @@ def rebuild_index(
     """
     folder = Path(path)
     old = read_manifest(folder)
-    asked = old.kind if kind is None else kind
-    if asked != AUTO:
-        kind_named(asked)
-    if not 0 < recall_goal <= 1:
-        raise UsageError(f"recall_goal must be above 0 and at most 1, got {recall_goal!r}")
-    queries = None
-    if recall_queries is not None:
-        queries = np.asarray(matrix(recall_queries, "recall_queries"), dtype=np.float32)
-    # Trained for no row, it has no part of faiss to make.
-    bare = msgspec.structs.replace(old, trained=0)
-    source = opened(folder, bare, check=True, rebuild=True, part=None, progress=None)
     settings = Settings(
-        kind=asked,
+        kind=old.kind if kind is None else kind,
         similarity=old.similarity,
         recall_goal=recall_goal,
         memory=memory,
@@ -79,7 +67,15 @@ def rebuild_index(
         embedder=old.embedder,
         because=AS_BEFORE if kind is None else AS_ASKED,
     )
+    require_sound(settings, "cpu")
+    queries = None
+    if recall_queries is not None:
+        queries = np.asarray(matrix(recall_queries, "recall_queries"), dtype=np.float32)
+    # Trained for no row, it has no part of faiss to make.
+    bare = msgspec.structs.replace(old, trained=0)
+    source = opened(folder, bare, check=True, rebuild=True, part=None, progress=None)
     with building(folder) as place:
+        require_unchanged(folder, old)
         with Writer(place) as writer:
             _copy(source, writer)
             manifest, part = finish(

@@ -27,6 +27,11 @@ class Recall(msgspec.Struct, frozen=True, kw_only=True):
     seed: int | None = None
 
     @property
+    def adds_up(self) -> bool:
+        """Whether such counts can have been measured."""
+        return 0 <= self.found <= self.wanted <= self.k * self.queries and self.queries >= 0
+
+    @property
     def rate(self) -> float | None:
         """``found`` over ``wanted``; None where nothing was wanted."""
         return self.found / self.wanted if self.wanted else None

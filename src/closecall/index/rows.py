@@ -62,6 +62,9 @@ def checked_row(given: Any, number: int) -> tuple[Row, bytes]:
         raise DataError(f"{place}: text: expected a text, got {row.text!r:.80}")
     if not isinstance(row.metadata, Mapping):
         raise DataError(f"{place}: metadata: expected an object, got {row.metadata!r:.80}")
+    odd = next((name for name in row.metadata if not isinstance(name, str)), None)
+    if odd is not None:  # two of which JSON would make one
+        raise DataError(f"{place}: metadata: a field's name is a text, got {odd!r:.60}")
     try:
         line = json.dumps(
             {"id": row.id, "text": row.text, "metadata": dict(row.metadata)},

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from closecall.index.faiss_part import FaissPart
-from closecall.index.folder import building, commit
+from closecall.index.folder import building, commit, require_unchanged
 from closecall.index.making import AS_BEFORE, Kept, Settings, finish
 from closecall.index.manifest import Manifest
 from closecall.index.products import block_of
@@ -21,7 +21,9 @@ GROWN = 1.5
 _BATCH = 1024
 
 
-def written(target: Path, old: Manifest, stored: Stored, *, changed: bool) -> FaissPart | None:
+def written(
+    target: Path, old: Manifest, stored: Stored, *, changed: bool, over: bool = False
+) -> FaissPart | None:
     """Write the rows that are left to a folder; return its faiss part, None for kinds without.
 
     Parameters
@@ -33,13 +35,15 @@ def written(target: Path, old: Manifest, stored: Stored, *, changed: bool) -> Fa
     changed
         Whether rows were added, replaced or removed since; a copy of what was not keeps the
         recall that was measured and the reason for its kind.
+    over
+        Whether it is the folder that the rows were read from.
 
     Raises
     ------
     UsageError
         The folder holds other things, or cannot be written.
     IndexFolderError
-        Another process is writing there.
+        Another process is writing there, or wrote since the rows were read.
     """
     settings = Settings(
         kind=old.kind,
@@ -51,6 +55,8 @@ def written(target: Path, old: Manifest, stored: Stored, *, changed: bool) -> Fa
         because=AS_BEFORE,
     )
     with building(target) as place:
+        if over:
+            require_unchanged(target, old)
         with Writer(place) as writer:
             _write_rows(writer, stored)
             manifest, part = finish(

@@ -56,6 +56,8 @@ def search(
     filtered = allowed < field.vectors.shape[0]
     if part is None or allowed <= k or (filtered and (allowed <= FEW or not part.takes_filters)):
         return _exact(field, queries, k, keep)
+    if not part.takes(_wanted(part, k, allowed)):
+        return _exact(field, queries, k, keep)
     found = [
         _proposed(field, part, queries[at : at + _QUERIES], k, keep if filtered else None)
         for at in range(0, queries.shape[0], _QUERIES)
@@ -77,6 +79,11 @@ def _exact(field: Field, queries: Floats32, k: int, keep: NDArray[np.bool_] | No
     )
 
 
+def _wanted(part: FaissPart, k: int, allowed: int) -> int:
+    """Return how many rows faiss has to propose, so that k of them are among the nearest."""
+    return min(allowed, k * part.kind.options.get("refine", 1) + _SPARE)
+
+
 def _proposed(
     field: Field,
     part: FaissPart,
@@ -88,7 +95,7 @@ def _proposed(
     zero = field.similarity == "cosine"
     block = block_of(queries, "queries", 0, refuse_zero=zero)
     allowed = part.rows if keep is None else int(np.count_nonzero(keep))
-    count = min(allowed, k * part.kind.options.get("refine", 1) + _SPARE)
+    count = _wanted(part, k, allowed)
     positions, numbers = part.propose(block.rows, count, keep)
     if keep is not None:  # whatever faiss says, a row that was left out is no neighbour
         positions = np.where((positions >= 0) & keep[positions], positions, -1)

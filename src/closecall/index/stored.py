@@ -9,7 +9,7 @@ import math
 import mmap
 import os
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -104,10 +104,12 @@ class Stored:
 
         A filter is tried on every row once, and the answer kept for the last 8 filters.
         """
-        if not where:
+        if where is None or (isinstance(where, Mapping) and not where):
             return self.alive
         test = compiled(where)
-        key = canonical_json(where)
+        key = canonical_json(
+            {field: dict(one) if isinstance(one, Mapping) else one for field, one in where.items()}
+        )
         if key not in self._filters:
             self._filters[key] = np.fromiter(
                 (test(metadata) for metadata in self.table.metadata()), bool, len(self.table)
@@ -275,7 +277,7 @@ def _array(path: Path, dtype: str, shape: tuple[int, ...]) -> Any:
     """Map an array, which must be of just this kind; nothing of it is unpickled or believed."""
     wanted, again = np.dtype(dtype), "build the index again"
     numbers: int = math.prod(shape)
-    with _array_file(path) as file:
+    with _file_of(path) as file:
         head = _head(path, file)
         if head.kind != wanted:
             raise IndexFolderError(f"{path}: not an array of {dtype}; {again}")
@@ -293,7 +295,7 @@ def _array(path: Path, dtype: str, shape: tuple[int, ...]) -> Any:
 
 
 @contextmanager
-def _array_file(path: Path) -> Iterator[IO[bytes]]:
+def _file_of(path: Path) -> Iterator[IO[bytes]]:
     try:
         with open_plain(path) as file:
             yield file
@@ -313,7 +315,7 @@ def _head(path: Path, file: IO[bytes]) -> _Head:
 
 
 def _mapped(path: Path) -> Any:
-    with open_plain(path) as file:
+    with _file_of(path) as file:
         if not os.fstat(file.fileno()).st_size:
             return b""
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

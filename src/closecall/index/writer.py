@@ -113,8 +113,17 @@ def ranks_of(ids: Sequence[str]) -> Positions:
 
 
 def as_rows(vectors: ArrayLike) -> NDArray[Any]:
-    """Return a vector as one row, rows as they are."""
-    given = np.asarray(vectors)
+    """Return a vector as one row, rows as they are.
+
+    Raises
+    ------
+    ShapeError
+        Rows of different lengths.
+    """
+    try:
+        given = np.asarray(vectors)
+    except ValueError as error:
+        raise ShapeError("queries: rows of different lengths do not make a matrix") from error
     return given[None, :] if given.ndim == 1 else given
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from closecall.asserting import asserts
+from closecall.asserting.asserts import text_of, texts_of
 from closecall.asserting.bench import choose
-from closecall.asserting.deciding import asserting, named
+from closecall.asserting.deciding import as_error, asserting, named
 from closecall.asserting.question import ANSWER, CONTEXT, question
 from closecall.asserting.session import Record, Session
 from closecall.embedders.base import Embedder
@@ -77,25 +78,27 @@ class CloseCall:
             ``measurement`` has the number, or the reason why there is none.
         """
         if expected is None and context is None:
-            raise UsageError("score needs something to compare with: expected or context")
+            raise as_error(
+                UsageError("score needs something to compare with: expected or context")
+            )
         case = Case(
             id="score",
-            input=question,
-            response=actual,
-            references=_texts(expected),
-            context=_texts(context),
+            input=None if question is None else text_of(question, "question"),
+            response=text_of(actual, "actual"),
+            references=() if expected is None else texts_of(expected, "expected"),
+            context=() if context is None else texts_of(context, "context"),
         )
         sides = CONTEXT if expected is None else ANSWER if context is None else ANSWER | CONTEXT
-        asked = _question(
-            metrics=metric,
-            cutoff=cutoff,
-            calibration=calibration,
-            guards=guards,
-            judge=judge,
-            sides=sides,
-            otherwise="embed_response_context" if expected is None else "",
-        )
         with asserting(self._session):
+            asked = _question(
+                metrics=metric,
+                cutoff=cutoff,
+                calibration=calibration,
+                guards=guards,
+                judge=judge,
+                sides=sides,
+                otherwise="embed_response_context" if expected is None else "",
+            )
             bench = self._session.bench(asked)
             if len(bench.plans) > 1:
                 raise UsageError("score takes one metric; evaluate takes several")
@@ -156,12 +159,6 @@ def _renamed(row: Any, plans: Sequence[Any]) -> Any:
         for result, plan in zip(row.results, plans, strict=True)
     )
     return msgspec.structs.replace(row, results=results)
-
-
-def _texts(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    if given is None:
-        return ()
-    return (given,) if isinstance(given, str) else tuple(given)
 
 
 _question = question

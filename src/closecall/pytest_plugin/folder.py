@@ -7,6 +7,7 @@ run, such as two embedders, makes a second one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from closecall.datasets import cases_digest
 from closecall.embedders.absent import is_absent
 from closecall.errors import ClosecallError
 from closecall.instrument import Instrument
-from closecall.pytest_plugin.records import Line, Part
+from closecall.pytest_plugin.records import Line, Part, whole
 from closecall.pytest_plugin.settings import Settings
 from closecall.records import State, Unmeasured
 from closecall.runs import sinks
@@ -35,6 +36,10 @@ from closecall.runs.values import now_utc
 NAME = "pytest"
 
 _BATCH = 256
+_ADVICE = re.compile(r"(?<=\. )(?:Continue it with: |Choose another).*--aef DIR$", re.DOTALL)
+_NEXT = "Choose another folder: --closecall-aef DIR"
+"""What to type here, where errors of a run folder say what ``closecall eval`` takes."""
+
 _NOT_ASKED = "the test does not ask for this metric"
 
 
@@ -92,7 +97,7 @@ def write_runs(
             place = _place(settings, run_id, number)
             runs.append(_in_memory(header, rows) if place is None else _write(header, rows, place))
         except (ClosecallError, OSError) as error:
-            problem = f"no run folder: {error}"
+            problem = f"no run folder: {_ADVICE.sub(_NEXT, str(error))}"
             runs.append(_in_memory(header, rows))
     return runs, problem
 
@@ -102,7 +107,7 @@ def _bundles(lines: Mapping[str, Sequence[Line]], parts: Mapping[str, Part]) -> 
     for nodeid in sorted(lines):
         for number, line in enumerate(lines[nodeid], start=1):
             part = parts[line.part]
-            name = nodeid if number == 1 else f"{nodeid} #{number}"
+            name = whole(nodeid if number == 1 else f"{nodeid} #{number}")
             case = msgspec.structs.replace(line.row.case, id=name)
             bundle = next((one for one in bundles if one.takes(part)), None)
             if bundle is None:

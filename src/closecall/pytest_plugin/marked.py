@@ -17,7 +17,7 @@ import pytest
 
 from _closecall_pytest import MARK
 from closecall.asserting.bench import Bench
-from closecall.asserting.deciding import asserting, keep, named, settle
+from closecall.asserting.deciding import as_error, asserting, keep, named, settle
 from closecall.asserting.outcomes import NotAskedError, NotMeasuredError
 from closecall.asserting.question import Question, question
 from closecall.errors import ClosecallError, UsageError
@@ -114,13 +114,16 @@ def set_up(item: pytest.Item, state: State) -> None:
     chosen = _chosen(item)
     if chosen is None:
         return
+    looked_at = "result" in item.callspec.params  # type: ignore[attr-defined]
     try:
         bench, row = chosen.table.row(chosen.at, state, item.session.items)
+        if chosen.table.checks and not looked_at:
+            _require_verdict(bench)
     except ClosecallError as error:
         state.raised = error
         raise
     funcargs = item.funcargs  # type: ignore[attr-defined]
-    if "result" in funcargs and "result" in item.callspec.params:  # type: ignore[attr-defined]
+    if looked_at and "result" in funcargs:
         funcargs["result"] = row
     plans = [named(plan) for plan in bench.plans]
     keep(state.session, bench, row, list(zip(plans, row.results, strict=True)))
@@ -135,6 +138,18 @@ def set_up(item: pytest.Item, state: State) -> None:
         raise
     except Exception as error:  # noqa: BLE001 - raised again where the test itself runs
         item.stash[_PROBLEM] = error
+
+
+def _require_verdict(bench: Bench) -> None:
+    """Refuse to pass a test that nothing decides."""
+    if all(plan.cutoff is None for plan in bench.plans):
+        raise as_error(
+            UsageError(
+                f"{', '.join(plan.id for plan in bench.plans)}: no cutoff, so the test asserts "
+                "nothing: give the mark a cutoff or a calibration, let the test take result and "
+                "look at it, or say check=False"
+            )
+        )
 
 
 def decide(item: pytest.Item, state: State) -> None:
@@ -184,8 +199,10 @@ def _table(path: str, given: Mapping[str, Any], state: State, beside: Path) -> T
         guards=given.get("guards"),
         judge=given.get("judge"),
     )
-    checks = bool(given.get("check", True))
-    mapping = dict(given.get("mapping") or {})
+    checks = given.get("check", True)
+    if not isinstance(checks, bool):
+        raise UsageError(f"check must be True or False, got {checks!r:.60}")
+    mapping = _mapping(given.get("mapping"))
     place = beside.parent / path
     key = (str(place), asked.key, tuple(sorted(mapping.items())), checks)
     if key not in state.tables:
@@ -193,6 +210,16 @@ def _table(path: str, given: Mapping[str, Any], state: State, beside: Path) -> T
         cases = agreed_cases(place, mapping, frozenset(needed), state.shared)
         state.tables[key] = Table(cases, asked, checks=checks)
     return state.tables[key]
+
+
+def _mapping(given: object) -> dict[str, str]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not all(
+        isinstance(one, str) for pair in given.items() for one in pair
+    ):
+        raise UsageError('mapping must be such as {"response": "answer"}, a column for a field')
+    return dict(given)
 
 
 def _found(path: str | os.PathLike[str], beside: Path, state: State) -> Path:

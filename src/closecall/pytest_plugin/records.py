@@ -37,34 +37,49 @@ class Line(NamedTuple):
 
 
 class Parts:
-    """Writes records, each part once."""
+    """Writes records, each part until a report that has it was told."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
+        self._told: set[str] = set()
 
     def write(self, records: Iterable[Record]) -> str:
-        """Return records as ASCII text, with the parts that were not written before."""
+        """Return records as ASCII text, with the parts that were not told before."""
         new: dict[str, Any] = {}
         rows = []
         for one in records:
             part = Part(one.plans, one.embedder, one.instrument, one.judges)
-            name, written = self._named(part)
-            if written is not None:
-                new[name] = written
+            name, built = self._named(part)
+            if name not in self._told:
+                new[name] = built
             rows.append({"part": name, **_row(one.row)})
         # A lone surrogate of a text is no UTF-8, and stays as it is in ASCII.
         return json.dumps({"parts": new, "rows": rows})
+
+    def told(self, text: str) -> None:
+        """Note that what ``write`` returned went on its way: not every report does.
+
+        Of a test that is tried again a plugin may tell the last try alone.
+        """
+        self._told.update(json.loads(text)["parts"])
 
     def _named(self, part: Part) -> tuple[str, Any]:
         import hashlib
 
         built = msgspec.to_builtins(part._asdict())
         spelt = json.dumps(built, sort_keys=True)
-        if spelt in self._names:
-            return self._names[spelt], None
-        name = hashlib.sha256(spelt.encode()).hexdigest()[:16]
-        self._names[spelt] = name
-        return name, built
+        if spelt not in self._names:
+            self._names[spelt] = hashlib.sha256(spelt.encode()).hexdigest()[:16]
+        return self._names[spelt], built
+
+
+def whole(value: Any) -> Any:
+    r"""Return JSON with half characters, which UTF-8 cannot hold, spelt out (``\ud83d``)."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {whole(name): whole(one) for name, one in value.items()}
+    return [whole(one) for one in value] if isinstance(value, list) else value
 
 
 def read(document: Mapping[str, Any]) -> tuple[dict[str, Part], list[Line]]:

@@ -58,6 +58,7 @@ class Running:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take what was measured from each report, where they come together."""
+        self._state.sent(report)
         if not self._state.is_worker:
             self._state.gather(report)
 

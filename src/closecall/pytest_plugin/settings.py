@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,16 +71,19 @@ def read(config: pytest.Config, *, recorded: bool) -> Settings:
         )
     cassettes = root / config.getini("closecall_cassettes") if mode is None else here / typed[mode]
     found = mode is None and recorded
-    folder = config.getoption("closecall_aef")
+    place = config.getoption("closecall_aef")
     off = config.getoption("closecall_no_aef")
-    if folder is not None and off:
+    if place is not None and off:
         raise pytest.UsageError("--closecall-aef and --closecall-no-aef exclude each other")
+    folder = None if place is None else _absolute(here / place)
+    if folder is not None and not (place.strip() and folder.name):
+        raise pytest.UsageError("--closecall-aef names a folder of the run's own, new or empty")
     files = config.getoption("closecall_calibration") or ()
     calibrations = tuple(here / file for file in files) or tuple(
         config.getini("closecall_calibration")
     )
     for file in calibrations:
-        if not file.is_file():
+        if not _is_file(file):
             raise pytest.UsageError(f"closecall: there is no calibration file {file}")
     return Settings(
         root=root,
@@ -92,10 +96,23 @@ def read(config: pytest.Config, *, recorded: bool) -> Settings:
         mode="replay" if found else mode,
         cassettes=cassettes,
         found=found,
-        folder=None if folder is None else here / folder,
+        folder=folder,
         keeps=folder is not None
         or not (off or _one_of(config.getini("closecall_aef"), "closecall_aef", ("", NO_FOLDER))),
     )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError as error:
+        raise pytest.UsageError(
+            f"closecall: calibration file: {error.strerror}: {path}"
+        ) from error
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - links are not followed
 
 
 def _one_of(value: str, name: str, allowed: tuple[str, ...]) -> str:

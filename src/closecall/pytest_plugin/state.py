@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,21 +56,23 @@ class State:
         self._runs: list[Run] = []
         self._agreement: str | None = None
         self._active = False
+        self._lock = threading.RLock()
 
     @property
     def session(self) -> Session:
-        """What assertions share in this process, made at the first use."""
-        if self._session is None:
-            from closecall.asserting.session import Session
-            from closecall.errors import ClosecallError
+        """What assertions share in this process, made once, at the first use by any thread."""
+        with self._lock:
+            if self._session is None:
+                from closecall.asserting.session import Session
+                from closecall.errors import ClosecallError
 
-            self.activate()
-            try:
-                self._session = self._made(Session)
-            except ClosecallError as error:
-                setattr(error, _ASSERTED, True)
-                raise
-        return self._session
+                self.activate()
+                try:
+                    self._session = self._made(Session)
+                except ClosecallError as error:
+                    setattr(error, _ASSERTED, True)
+                    raise
+            return self._session
 
     def _made(self, make: type[Session]) -> Session:
         settings = self.settings
@@ -127,42 +131,65 @@ class State:
             if problem is self.raised:
                 report.longrepr = call.excinfo.getrepr(style="value")
         if self._pending:
-            from closecall.pytest_plugin.records import Parts
+            setattr(report, RECORDS, self._written())
 
-            self._parts = self._parts or Parts()
-            setattr(report, RECORDS, self._parts.write(self._pending))
-            self._pending.clear()
+    def _written(self) -> str:
+        from closecall.pytest_plugin.records import Parts
+
+        self._parts = self._parts or Parts()
+        kept, self._pending[:] = list(self._pending), []
+        return self._parts.write(kept)
+
+    def sent(self, report: Any) -> None:
+        """Note that a report went on its way."""
+        text = getattr(report, RECORDS, None)
+        if text is not None and self._parts is not None:
+            self._parts.told(text)
 
     def gather(self, report: Any) -> None:
         """Take what a report brings, of a test that is tried again only the last try's."""
         if report.when == "setup":
             self._lines.pop(report.nodeid, None)
         text = getattr(report, RECORDS, None)
-        if text is None:
-            return
-        from closecall.pytest_plugin.records import read
+        if text is not None:
+            self._take(report.nodeid, text)
 
-        parts, lines = read(json.loads(text))
+    def _take(self, nodeid: str, text: str) -> None:
+        from closecall.pytest_plugin.records import read, whole
+
+        found = json.loads(text)
+        if "\\ud" in text and found != (spelt := whole(found)):
+            self.note("half characters of answers stand spelt out in the run folder, as \\ud83d")
+            found = spelt
+        parts, lines = read(found)
         self._told.update(parts)
-        self._lines.setdefault(report.nodeid, []).extend(lines)
+        self._lines.setdefault(nodeid, []).extend(lines)
 
     def finish(self) -> None:
-        """End the session of this process; write what was gathered, where that is here."""
-        if self._session is not None:
-            from closecall.errors import ClosecallError
+        """End the session of this process; write what was gathered, where that is here.
 
-            try:
-                self._end()
-            except ClosecallError as error:
-                self.note(str(error))
+        Whatever goes wrong is told: what became of the tests has to be told besides.
+        """
+        try:
+            self._end()
+        except Exception as error:  # noqa: BLE001 - see above
+            self.note(_told(error))
         if self.is_worker:
             self.config.workeroutput[RECORDS] = self.notes  # type: ignore[attr-defined]
-        elif self._lines:
-            from closecall.pytest_plugin.folder import write_runs
+            return
+        if self._pending:  # of a test that Ctrl-C cut short, which has no report
+            cut = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
+            self._take(cut or "outside of a test", self._written())
+        if not self._lines:
+            return
+        from closecall.pytest_plugin.folder import write_runs
 
+        try:
             self._runs, problem = write_runs(self._lines, self._told, self.settings)
-            if problem:
-                self.note(problem)
+        except Exception as error:  # noqa: BLE001 - see above
+            problem = f"no run folder: {_told(error)}"
+        if problem:
+            self.note(problem)
 
     def summarize(self, reporter: pytest.TerminalReporter) -> None:
         """Say what was measured, and the notes."""
@@ -206,3 +233,9 @@ class State:
 
         settings = self.settings
         return open_cassette(settings.cassettes, settings.mode or "replay", scenario=SCENARIO)
+
+
+def _told(error: Exception) -> str:
+    from closecall.errors import ClosecallError
+
+    return str(error) if isinstance(error, ClosecallError) else f"{type(error).__name__}: {error}"

@@ -180,7 +180,10 @@ def _period(token: Token, after: Token | None, chooser: Chooser) -> Iterator[tup
             new %= 100
         yield (Piece(token.start, token.end, f"{new:0{len(token.text)}d}"),)
         return
-    new = chooser.one([number + by for by in _CENTURIES if 1 <= number + by <= 21])  # noqa: PLR2004 - centuries so far
+    fits = [number + by for by in _CENTURIES if 1 <= number + by <= 21]  # noqa: PLR2004 - centuries so far
+    if not fits:  # a century to come: none that has been is a step away
+        return
+    new = chooser.one(fits)
     pieces = [Piece(token.start, token.end, str(new))]
     if after is not None and after.glued and after.fold in {"st", "nd", "rd", "th"}:
         pieces.append(Piece(after.start, after.end, english_ending(new)))

@@ -136,6 +136,8 @@ def stress_set(
     check_seed(seed)
     if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
         raise UsageError(f"most must be a whole number of at least 1, or None, got {most!r}")
+    if group is not None and not isinstance(group, str):
+        raise UsageError(f"group must be the name of a field, got {group!r:.60}")
     found = sources_of(cases, base, group)
     if not found.sources:
         why = ", ".join(f"{n:,} {reason}" for reason, n in found.left_out.items())
@@ -165,7 +167,10 @@ def stress_set(
 def _families(families: Sequence[str] | None) -> tuple[str, ...]:
     if families is None:
         return tuple(FAMILIES)
-    unknown = [name for name in families if name not in FAMILIES]
+    if isinstance(families, str) or not isinstance(families, Iterable):
+        raise UsageError(f"families must be a list of names, got {families!r:.60}")
+    families = list(families)
+    unknown = [name for name in families if not isinstance(name, str) or name not in FAMILIES]
     if unknown or not families:
         raise UsageError(
             f"there is no family {', '.join(map(repr, unknown)) or 'in an empty list'}; "
