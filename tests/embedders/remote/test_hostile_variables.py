@@ -47,7 +47,26 @@ def test_a_key_within_an_address_is_refused_and_not_shown(provider):
 
 def test_a_word_of_an_address_is_no_key():
     given = {
-        OPENAI.key: KEY,
+        OPENAI.key: "sk-another-0123456789",
         OPENAI.endpoint: "https://sk-models.example.com/sk-proxy/task-0123456789abcdef01",
     }
     assert read_settings(OPENAI, "m", given).endpoint == given[OPENAI.endpoint]
+
+
+@pytest.mark.parametrize(
+    "name", [OPENAI.model, OPENAI.endpoint, "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"]
+)
+def test_the_key_within_what_is_shown_is_refused_and_not_shown(name):
+    key = KEY.removeprefix("sk-")  # no key by its look
+    given = {OPENAI.key: key, OPENAI.model: "m"}
+    given[name] = f"https://api.openai.com/v1-{key}" if name == OPENAI.endpoint else f"mine-{key}"
+    with pytest.raises(
+        ConfigurationError, match=f"{name}.* holds the key that OPENAI_API_KEY"
+    ) as caught:
+        read_settings(OPENAI, "", given)
+    assert key not in str(caught.value)
+
+
+def test_a_short_word_of_a_local_server_is_no_key():
+    given = {OPENAI.key: "lm-studio", OPENAI.endpoint: "http://127.0.0.1:1/v1"}
+    assert read_settings(OPENAI, "lm-studio-7b", given).model == "lm-studio-7b"

@@ -36,6 +36,8 @@ _UNKNOWN_HOST: dict[str, Any] = {"max_texts": 32, "max_tokens": 32_000, "refuses
 _OLLAMA_PORT = 11434
 _KEY_IN_PATH = re.compile(r"\b(?:sk|pk|rk)-[\w.~-]{16,}")
 """A key that went into the address, as where the line between two variables was lost."""
+_SHORTEST_KEY = 16
+"""Characters from which on a key is not part of a name by chance; local servers take any word."""
 _VERSION = re.compile(r"[A-Za-z0-9._-]{1,40}")
 
 
@@ -175,6 +177,22 @@ def read_settings(
     own = own or not provider.default_endpoint
     # The client would take these two from the environment by itself, for any host.
     ours = own and provider.tag == "openai"
+    served = _value(environ, provider.served) if provider.served else ""
+    organization = _value(environ, "OPENAI_ORG_ID") if ours else ""
+    project = _value(environ, "OPENAI_PROJECT_ID") if ours else ""
+    shown = {
+        provider.endpoint: endpoint,
+        f"{provider.model}, or the name after {provider.tag}:,": wanted,
+        provider.served: served,
+        "OPENAI_ORG_ID": organization,
+        "OPENAI_PROJECT_ID": project,
+    }
+    for name, text in shown.items():
+        if len(key) >= _SHORTEST_KEY and key in text:
+            raise ConfigurationError(
+                f"{name} holds the key that {provider.key} holds, and is shown and kept in runs. "
+                "Leave the key out of it"
+            )
     return Settings(
         provider=provider if own else provider._replace(**_UNKNOWN_HOST),
         endpoint=url.geturl().rstrip("/"),
@@ -184,11 +202,11 @@ def read_settings(
         key=Secret(key or NO_KEY),
         model=_checked_model(provider, wanted),
         api_version=_api_version(provider, environ),
-        served=_value(environ, provider.served) if provider.served else "",
+        served=served,
         dimensions=_number(environ, DIMENSIONS) if use is EMBEDDINGS else None,
         max_tokens=(_number(environ, MAX_TOKENS) or 0) if use is EMBEDDINGS else 0,
-        organization=_value(environ, "OPENAI_ORG_ID") if ours else "",
-        project=_value(environ, "OPENAI_PROJECT_ID") if ours else "",
+        organization=organization,
+        project=project,
         use=use,
     )
 
