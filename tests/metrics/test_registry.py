@@ -129,3 +129,9 @@ def test_a_cutoff_that_could_not_take_effect_is_refused_and_says_why():
 def test_a_wrong_cutoff_names_its_metric():
     with pytest.raises(UsageError, match=r"embed_answer_similarity: .*did you mean 70"):
         load_metrics("embed_answer_similarity", {"embed_answer_similarity": 0.7})
+
+
+@pytest.mark.parametrize("odd", [5, ["token_f1", 0.5], "token_f1=0.5"])
+def test_cutoffs_that_are_no_mapping_are_refused_in_words(odd):
+    with pytest.raises(UsageError, match="cutoffs must be a mapping such as"):
+        load_metrics("token_f1", odd)

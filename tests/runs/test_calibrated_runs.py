@@ -303,3 +303,8 @@ def test_a_calibration_of_a_metric_that_is_not_here_says_whose_it_is(calibration
         run_of(rows(seed=3), tmp_path / "cutoff.json")
     with pytest.raises(UnknownNameError, match="their_metric"):
         run_of(rows(seed=3), tmp_path / "cutoff.json", metrics="their_metric:a=b")
+
+
+def test_what_is_no_calibration_is_refused_in_words():
+    with pytest.raises(UsageError, match="calibration: expected a file, a calibration or several"):
+        run_of(rows(seed=3), 5)

@@ -151,6 +151,10 @@ def load_metrics(
 
     ``cutoffs`` maps a metric's name or id to its cutoff.
     """
+    if not isinstance(cutoffs, Mapping | None):
+        raise UsageError(
+            f'cutoffs must be a mapping such as {{"NAME": VALUE}}, got {cutoffs!r:.60}'
+        )
     if isinstance(names, str) or not isinstance(names, Iterable):
         names = [names]
     cutoffs = dict(cutoffs or {})

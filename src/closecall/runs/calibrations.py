@@ -62,6 +62,10 @@ def load_calibrations(given: Calibrations | None) -> list[Given]:
         return []
     if isinstance(given, str | os.PathLike | Calibration):
         given = [given]
+    if not isinstance(given, Iterable):
+        raise UsageError(
+            f"calibration: expected a file, a calibration or several, got {given!r:.60}"
+        )
     found: list[Given] = []
     for one in given:
         if isinstance(one, Calibration):
