@@ -67,3 +67,17 @@ def summary(folder):
     found = json.loads((folder / "summary.json").read_bytes())
     found.pop("runId")
     return json.dumps(found)
+
+
+class StoppedError(Exception):
+    """Raised by ``stop_at``."""
+
+
+def stop_at(count):
+    """Return a progress that stops a run after so many cases."""
+
+    def progress(done, _):
+        if done >= count:
+            raise StoppedError
+
+    return progress

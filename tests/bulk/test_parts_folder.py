@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from bulk_cases import parts, rows, run, same_run, write
+from bulk_cases import StoppedError, parts, rows, run, same_run, stop_at, write
 from forked import Forks
 
 from closecall import load_run
@@ -124,18 +124,6 @@ def test_killed_again_and_again_it_ends_as_if_it_never_was(cases, made, writers,
     assert same_run(load_run(place), load_run(made))
     assert rows(load_run(place)) == rows(load_run(made))
     assert open_run(place).verify() == []
-
-
-class StoppedError(Exception):
-    pass
-
-
-def stop_at(count):
-    def progress(done, _):
-        if done >= count:
-            raise StoppedError
-
-    return progress
 
 
 def test_what_was_measured_before_it_stopped_is_kept(cases, tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from bulk_cases import parts, run, same_run, write
+from bulk_cases import StoppedError, parts, run, same_run, stop_at, write
 
 from closecall.errors import ClosecallError
 from closecall.runs.parts.folder import PartsWriting
@@ -16,18 +16,6 @@ CASES = 300
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory):
     return write(tmp_path_factory.mktemp("cases") / "cases.jsonl", CASES)
-
-
-class StoppedError(Exception):
-    pass
-
-
-def stop_at(count):
-    def progress(done, _):
-        if done >= count:
-            raise StoppedError
-
-    return progress
 
 
 def part_files(folder):

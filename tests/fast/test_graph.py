@@ -98,7 +98,7 @@ def test_another_twin_than_the_measured_one_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_damaged_model_makes_no_twin(tmp_path, monkeypatch):
-    monkeypatch.setattr("closecall.fast.twin.read_file", lambda _path: b"damaged")
+    monkeypatch.setattr("closecall.fast.twin.read_file", lambda *_: b"damaged")
     with pytest.raises(ModelIntegrityError):
         twin_graph(find_model("minilm"), recorded_noise(), tmp_path)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,13 +16,12 @@ from closecall.ray.evaluate import evaluate_dataset
 from closecall.ray.running import ENGINE
 from closecall.runs.asked import GIVEN
 from closecall.runs.claim import quoted
-from closecall.runs.evaluate import LABELS
 from closecall.runs.gate_rule import Gate
 from closecall.runs.header import RunHeader
 from closecall.runs.parts.folder import PartsFolder
 from closecall.runs.record import Run
+from closecall.runs.resuming import kept_labels
 from closecall.runs.runner import Progress
-from closecall.there import is_file
 
 
 class Engine(msgspec.Struct, frozen=True):
@@ -116,7 +114,7 @@ def resume_dataset(
         threads=threads,
         mapping=header.dataset.mapping,
         on_bad_row=header.dataset.on_bad_row,
-        labelled=_labels(header, on_notice),
+        labelled=kept_labels(header, on_notice),
         name=header.name,
         subject=header.subject,
         subject_version=header.subject_version,
@@ -146,13 +144,3 @@ def _reached(place: str, given: str | None, kept: str | None) -> str | None:
         f"process to another machine. To go on there: --ray-address {quoted(kept)} (in Python: "
         "address=)"
     )
-
-
-def _labels(header: RunHeader, on_notice: Callable[[str], None] | None) -> str | bool | None:
-    """Return where labelled answers come from; what is only shown stops no run that goes on."""
-    kept = header.asked.get(LABELS)
-    if isinstance(kept, str) and not is_file(Path(kept)):
-        if on_notice is not None:
-            on_notice(f"{kept} is not there any more: no labelled answers beside unsure ones")
-        return None
-    return kept if isinstance(kept, str | bool) else None

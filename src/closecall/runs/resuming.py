@@ -122,7 +122,7 @@ def resume(
             cache=cache,
             progress=progress,
             watch=watch,
-            labelled=_kept_labels(header, on_notice),
+            labelled=kept_labels(header, on_notice),
             asked=header.asked,
             fast=header.asked.get(FAST) is True,
             on_notice=on_notice,
@@ -139,7 +139,7 @@ def _kept_budget(header: RunHeader) -> str | None:
     return kept if isinstance(kept, str) else None
 
 
-def _kept_labels(header: RunHeader, on_notice: Callable[[str], None] | None) -> str | bool | None:
+def kept_labels(header: RunHeader, on_notice: Callable[[str], None] | None) -> str | bool | None:
     """Return where labelled answers come from; what is only shown stops no run that goes on."""
     kept = header.asked.get(LABELS)
     if isinstance(kept, str) and not is_file(Path(kept)):
