@@ -5,7 +5,7 @@ import pytest
 from made_rows import KINDS, made, rows, vectors
 
 from closecall.errors import ConfigurationError, UsageError
-from closecall.index import choosing, faiss_part
+from closecall.index import choosing, faiss_making, faiss_part
 from closecall.index.building import build_index, open_index
 from closecall.index.choosing import choose
 from closecall.index.kinds import KINDS as KNOWN
@@ -252,7 +252,7 @@ def test_without_faiss_the_exact_kind_works(monkeypatch):
             raise ImportError("No module named 'faiss'")
         return real(name, *args)
 
-    monkeypatch.setattr(faiss_part.importlib, "import_module", absent)
+    monkeypatch.setattr(faiss_making.importlib, "import_module", absent)
     assert len(made("exact").search(vectors(1)[0], 3)[0]) == 3
     with pytest.raises(ConfigurationError, match="pip install faiss-cpu, or use the kind exact"):
         made("flat")

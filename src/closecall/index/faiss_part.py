@@ -6,10 +6,7 @@ being proposed, as not every kind can remove; the part is built again when too m
 
 from __future__ import annotations
 
-import importlib
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,6 +16,14 @@ from numpy.typing import NDArray
 from closecall.errors import ConfigurationError, IndexFolderError, NonFiniteError, UsageError
 from closecall.index.exact import BLOCK_ELEMENTS, Rows
 from closecall.index.faiss_file import check_faiss_file
+from closecall.index.faiss_making import (
+    empty_index,
+    faiss_module,
+    metric_of,
+    reason_of,
+    threads_of_faiss,
+    training_rows,
+)
 from closecall.index.kinds import Kind
 from closecall.index.products import Block, Floats32, Positions, Similarity, block_of, unit_rows
 
@@ -30,9 +35,6 @@ ON_CUDA = ("flat", "ivf", "ivfpq")
 _SELECTED_ON_CUDA = 2048
 """Rows that faiss selects of a query on a GPU."""
 
-_SAMPLE_A_LIST = 64
-_LEAST_SAMPLE = 16_384
-_CODE_ROUNDS = 10
 _SMALL = 1 << 22
 """Numbers that one thread trains on sooner than several that wait for each other."""
 
@@ -86,14 +88,14 @@ class FaissPart:
             A row that faiss cannot take; the message gives its place.
         """
         rows, width = vectors.shape
-        part = cls(kind, _made(kind, width, similarity, seed), similarity)
+        part = cls(kind, empty_index(kind, width, similarity, seed), similarity)
         tell = progress or _silent
         if not part._index.is_trained:
-            sample = part._taken(_sample(vectors, kind, seed), 0)
+            sample = part._taken(training_rows(vectors, kind, seed), 0)
             tell("train", 0, sample.shape[0])
             # Codes train in many short steps; threads that wait for each other at every one of
             # them took ten times as long on a busy machine.
-            with _threads(1 if sample.size < _SMALL or kind.name == "ivfpq" else None):
+            with threads_of_faiss(1 if sample.size < _SMALL or kind.name == "ivfpq" else None):
                 part._index.train(sample)
             tell("train", sample.shape[0], sample.shape[0])
         step = max(1, BLOCK_ELEMENTS // max(1, width))
@@ -111,7 +113,7 @@ class FaissPart:
             A row that faiss cannot take; nothing was added.
         """
         fitted = self._taken(rows, first)
-        with _threads(threads if self.kind.name == "hnsw" else None):
+        with threads_of_faiss(threads if self.kind.name == "hnsw" else None):
             self._cpu.add(fitted)
             if self._index is not self._cpu:
                 self._index.add(fitted)
@@ -154,7 +156,7 @@ class FaissPart:
             if self._index is self._cpu:
                 raise
             raise ConfigurationError(
-                f"device cuda: faiss cannot search there: {_reason(error)}; use device cpu"
+                f"device cuda: faiss cannot search there: {reason_of(error)}; use device cpu"
             ) from error
         return positions, numbers
 
@@ -188,7 +190,7 @@ class FaissPart:
         except RuntimeError as error:
             raise ConfigurationError(
                 f"device cuda: faiss cannot put the {self.kind.name} index there: "
-                f"{_reason(error)}; use device cpu"
+                f"{reason_of(error)}; use device cpu"
             ) from error
         if not isinstance(moved, faiss.GpuIndex) or moved.getDevice() != 0:
             raise ConfigurationError(
@@ -235,12 +237,12 @@ class FaissPart:
             faiss cannot read it, or it is not the index that ``index.json`` speaks of.
         """
         faiss = faiss_module()
-        metric = _metric(similarity)
+        metric = metric_of(similarity)
         check_faiss_file(path, kind, rows=rows, width=width, metric=metric)
         try:
             index = faiss.read_index(str(path))
         except RuntimeError as error:
-            raise IndexFolderError(f"{path}: faiss cannot read it: {_reason(error)}") from error
+            raise IndexFolderError(f"{path}: faiss cannot read it: {reason_of(error)}") from error
         wanted = {
             "class": _CLASSES[kind.name],
             "rows": rows,
@@ -290,23 +292,6 @@ class FaissPart:
         return np.ascontiguousarray(rows, dtype=np.float32)
 
 
-def faiss_module() -> Any:
-    """Return faiss, loaded on first use.
-
-    Raises
-    ------
-    ConfigurationError
-        It cannot be loaded.
-    """
-    try:
-        return importlib.import_module("faiss")
-    except ImportError as error:
-        raise ConfigurationError(
-            f"faiss cannot be loaded ({error}); install it with: pip install faiss-cpu, "
-            "or use the kind exact, which needs none"
-        ) from error
-
-
 def require_device(device: str, kind: Kind) -> None:
     """Refuse a device that is not there, or on which this kind cannot be searched.
 
@@ -332,75 +317,6 @@ def require_device(device: str, kind: Kind) -> None:
         )
     if faiss.get_num_gpus() < 1:
         raise ConfigurationError("device cuda: faiss sees no GPU; use device cpu")
-
-
-def _made(kind: Kind, width: int, similarity: Similarity, seed: int) -> Any:
-    faiss = faiss_module()
-    metric, options = _metric(similarity), kind.options
-    if kind.name == "flat":
-        flat = faiss.IndexFlatL2 if metric == faiss.METRIC_L2 else faiss.IndexFlatIP
-        return flat(width)
-    if kind.name == "hnsw":
-        graph = faiss.IndexHNSWFlat(width, options["m"], metric)
-        graph.hnsw.efConstruction = options["ef_construction"]
-        return graph
-    if kind.name in {"sq8", "sqfp16"}:
-        code = "QT_8bit" if kind.name == "sq8" else "QT_fp16"
-        return faiss.IndexScalarQuantizer(width, getattr(faiss.ScalarQuantizer, code), metric)
-    centres = faiss.IndexFlatL2(width) if metric == faiss.METRIC_L2 else faiss.IndexFlatIP(width)
-    if kind.name == "ivf":
-        lists = faiss.IndexIVFFlat(centres, width, options["nlist"], metric)
-    else:
-        lists = faiss.IndexIVFPQ(centres, width, options["nlist"], options["m"], 8, metric)
-        lists.pq.cp.seed = _faiss_seed(seed)
-        lists.pq.cp.min_points_per_centroid = 1
-        lists.pq.cp.max_points_per_centroid = _SAMPLE_A_LIST
-        lists.pq.cp.niter = _CODE_ROUNDS
-    lists.cp.seed = _faiss_seed(seed)
-    lists.cp.min_points_per_centroid = 1  # else it prints a warning
-    return lists
-
-
-def _metric(similarity: Similarity) -> int:
-    faiss = faiss_module()
-    return int(faiss.METRIC_L2 if similarity == "euclidean" else faiss.METRIC_INNER_PRODUCT)
-
-
-def _faiss_seed(seed: int) -> int:
-    return seed % (1 << 31)
-
-
-def _sample(vectors: Rows, kind: Kind, seed: int) -> Floats32:
-    """Return rows to train on: 64 a list and at least 16,384, or all there are."""
-    rows = vectors.shape[0]
-    wanted = max(_LEAST_SAMPLE, _SAMPLE_A_LIST * kind.options.get("nlist", 0))
-    if rows <= wanted:
-        every: Floats32 = vectors[0:rows]
-        return every
-    chosen = np.random.default_rng(seed).choice(rows, size=wanted, replace=False, shuffle=False)
-    sample: Floats32 = vectors[np.sort(chosen)]
-    return sample
-
-
-@contextmanager
-def _threads(count: int | None) -> Iterator[None]:
-    """Let faiss use so many threads meanwhile, of those there are; None: as many as it likes."""
-    if count is None:
-        yield
-        return
-    faiss = faiss_module()
-    before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(min(count, max(before, os.cpu_count() or 1)))
-    try:
-        yield
-    finally:
-        faiss.omp_set_num_threads(before)
-
-
-def _reason(error: RuntimeError) -> str:
-    """Return what faiss says at the end of its message, after the places in its source."""
-    last = str(error).rsplit(": ", maxsplit=1)[-1].splitlines() or [type(error).__name__]
-    return f"{last[0]:.120}"
 
 
 def _silent(stage: str, done: int, total: int | None) -> None:
