@@ -42,6 +42,11 @@ class Opened:
             self.until(lambda: self.run("return document.documentElement.dataset.ready") == "yes")
         return self
 
+    def keep_open(self, path):
+        """Open a file, or take the page as it is where it shows that file already."""
+        here = self.driver.current_url.partition("#")[0]
+        return self if here == path.as_uri() else self.open(path)
+
     def media(self, *, dark=False, kind=""):
         features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.command("Emulation.setEmulatedMedia", media=kind, features=features)
@@ -77,6 +82,18 @@ class Opened:
 
     def without_scripts(self, path, at=""):
         return self.open(path, at, scripts=False)
+
+    def downloaded(self, folder, click):
+        """Click on what downloads a file of JSON lines into an empty folder, and return that file.
+
+        The browser makes the file before it moves what it fetched there, so an empty one is not
+        yet the download.
+        """
+        self.command("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+        self.one(click).click()
+        return self.until(
+            lambda: next((one for one in folder.glob("*.jsonl") if one.stat().st_size), None)
+        )
 
     def command(self, name, **arguments):
         return self.driver.execute_cdp_cmd(name, arguments)

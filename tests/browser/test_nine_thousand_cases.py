@@ -98,14 +98,12 @@ def test_the_issued_cutoff_errs_as_python_counts_and_moves(big, made):
 def test_a_label_given_here_is_downloaded_whole(big, made, tmp_path):
     run, _ = made
     row = next(row for row in run if row.case.label == "reject")
-    big.command("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
     big.run("CC.go('cases', { case: arguments[0] })", row.case.id)
     big.wait(
         "return document.querySelector('#case-title')?.textContent === arguments[0]", row.case.id
     )
     big.keys("a")
-    big.one("#download-given").click()
-    file = big.until(lambda: next(iter(tmp_path.glob("*.jsonl")), None))
+    file = big.downloaded(tmp_path, "#download-given")
     found = json.loads(file.read_text(encoding="utf-8"))
     assert (found["id"], found["label"]) == (row.case.id, "accept")
     assert (found["input"], found["response"]) == (row.case.input, row.case.response)

@@ -102,7 +102,6 @@ def test_a_case_shows_its_texts_side_by_side_with_what_differs(shop):
 
 
 def test_labels_given_in_the_page_are_read_back(shop, tmp_path):
-    shop.command("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
     shop.go("#cases?case=shop-000")
     shop.until(lambda: "shop-000" in shop.text("#case-detail"))
     shop.one("#case-title").click()
@@ -112,12 +111,7 @@ def test_labels_given_in_the_page_are_read_back(shop, tmp_path):
     shop.one("#act-r").click()
     shop.keys("u", "r")
     shop.until(lambda: shop.one("#labels-given").is_displayed())
-    shop.one("#download-given").click()
-    # The browser makes the file before it fills it.
-    file = shop.until(
-        lambda: next((f for f in tmp_path.glob("*.jsonl") if f.stat().st_size), None)
-    )
-    loaded = list(open_dataset(file))
+    loaded = list(open_dataset(shop.downloaded(tmp_path, "#download-given")))
     assert [(case.id, case.label) for case in loaded] == [
         ("shop-000", "accept"),
         ("shop-031", "reject"),
