@@ -164,7 +164,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write the run folder, where something was measured."""
     state = session.config.stash.get(_STATE, None)
     if state is not None:
-        state.finish()
+        with state.termination.later():
+            state.finish()
 
 
 def pytest_terminal_summary(

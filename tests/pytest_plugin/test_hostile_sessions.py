@@ -1,6 +1,7 @@
 """Sessions in which something is odd: texts, retries, threads, Ctrl-C, folders, marks, metrics."""
 
 import json
+import sys
 
 import pytest
 
@@ -141,6 +142,78 @@ def test_ctrl_c_keeps_what_the_test_had_measured(pytester):
         for name in ("test_ctrl_c_keeps_what_the_test_had_measured.py",)
         for test in ("test_cut", "test_whole")
     ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process is asked to end there")
+@pytest.mark.parametrize("workers", [("-p", "no:xdist"), ("-n", "1")], ids=["alone", "spread"])
+def test_a_cancelled_job_keeps_what_was_measured(pytester, workers):
+    pytester.makeconftest(
+        """
+        import os, pathlib, pytest
+
+        # The first to know of a report, so the signal comes while ours is being read.
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_logreport(report):
+            told = report.nodeid.endswith("a_whole") and report.when == "call"
+            if told and "PYTEST_XDIST_WORKER" not in os.environ:
+                pathlib.Path("told").touch()
+        """
+    )
+    said = suite(
+        pytester,
+        """
+    def test_a_whole():
+        same()
+
+    def test_b_cut(request):
+        while not os.path.exists("told"):
+            time.sleep(0.01)
+        worker = hasattr(request.config, "workerinput")
+        os.kill(os.getppid() if worker else os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+    """,
+        *workers,
+    )
+    assert said.ret == pytest.ExitCode.INTERRUPTED
+    said.stdout.fnmatch_lines(["run folder: *mine", "*ended by SIGTERM*"])
+    ids = [row.case.id.rpartition("::")[2] for row in load_run(pytester.path / "mine")]
+    assert ids == ["test_a_whole"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process is asked to end there")
+def test_sigterm_while_the_run_folder_is_written_waits_for_it(pytester):
+    pytester.makeconftest(
+        """
+        import os, signal
+        from closecall.pytest_plugin import folder
+
+        real = folder.write_runs
+
+        def slow(*arguments):
+            os.kill(os.getpid(), signal.SIGTERM)
+            return real(*arguments)
+
+        folder.write_runs = slow
+        """
+    )
+    said = suite(pytester, "    def test_it():\n        same()", "-p", "no:xdist")
+    assert said.ret == pytest.ExitCode.INTERRUPTED
+    assert load_run(pytester.path / "mine").cases.passed == 1
+
+
+def test_nobody_elses_handler_of_sigterm_is_replaced(pytester):
+    pytester.makeconftest("import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)")
+    said = suite(
+        pytester,
+        """
+    def test_it():
+        same()
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    """,
+        "-p",
+        "no:xdist",
+    )
+    said.assert_outcomes(passed=1)
 
 
 def test_what_cannot_be_written_hides_no_result(pytester):

@@ -53,14 +53,16 @@ class Running:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Hang what was measured on the report, which finds its way from every worker."""
         report = yield
-        self._state.hang_on(item, call, report)
+        with self._state.termination.later():
+            self._state.hang_on(item, call, report)
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take what was measured from each report, where they come together."""
-        self._state.sent(report)
-        if not self._state.is_worker:
-            self._state.gather(report)
+        with self._state.termination.later():
+            self._state.sent(report)
+            if not self._state.is_worker:
+                self._state.gather(report)
 
     def pytest_report_teststatus(self, report: Any) -> tuple[str, str, str] | None:
         """Call an assertion that could not be measured an error, and no failure."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from closecall.pytest_plugin.settings import SCENARIO, Settings
+from closecall.pytest_plugin.terminated import Termination
 
 if TYPE_CHECKING:
     import pytest
@@ -48,6 +49,7 @@ class State:
         self.tables: dict[Any, Table] = {}
         self.notes: list[str] = []
         self.raised: BaseException | None = None
+        self.termination = Termination()
         self._session: Session | None = None
         self._pending: list[Record] = []
         self._parts: Parts | None = None
@@ -103,6 +105,9 @@ class State:
         """Look at each test from now on. A second call does nothing."""
         if not self._active:
             from closecall.pytest_plugin.running import Running
+
+            if not self.is_worker:  # which has nothing to write
+                self.termination.catch()
 
             self._active = True
             self.config.pluginmanager.register(Running(self), "closecall-running")
@@ -206,6 +211,7 @@ class State:
 
     def close(self) -> None:
         """Let go of everything."""
+        self.termination.give_back()
         if self._agreement is not None:
             shutil.rmtree(self._agreement, ignore_errors=True)
             self._agreement = None
