@@ -42,11 +42,6 @@ class Opened:
             self.until(lambda: self.run("return document.documentElement.dataset.ready") == "yes")
         return self
 
-    def keep_open(self, path):
-        """Open a file, or take the page as it is where it shows that file already."""
-        here = self.driver.current_url.partition("#")[0]
-        return self if here == path.as_uri() else self.open(path)
-
     def media(self, *, dark=False, kind=""):
         features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.command("Emulation.setEmulatedMedia", media=kind, features=features)

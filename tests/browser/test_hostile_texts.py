@@ -32,7 +32,7 @@ def test_every_section_shows_them_as_text_and_keeps_its_shape(page, hostile_page
 
 @pytest.mark.parametrize("at", range(len(PAYLOADS)))
 def test_a_case_of_them_can_be_read(page, hostile_page, at):
-    page.keep_open(hostile_page)
+    page.open(hostile_page)
     page.run("CC.go('cases', { case: CC.columns.ids[arguments[0]] })", at)
     page.wait(
         "return document.querySelector('#case-title .text')?.textContent.startsWith(arguments[0])",
