@@ -181,6 +181,24 @@ def test_a_cancelled_job_keeps_what_was_measured(pytester, workers):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no process is asked to end there")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_report_that_is_cut_off_on_its_way_is_kept(pytester, name):
+    pytester.makeconftest(
+        f"""
+        import os, pytest, signal
+
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtest_logreport(report):
+            if report.when == "call":
+                os.kill(os.getpid(), signal.{name})
+        """
+    )
+    said = suite(pytester, "    def test_it():\n        same()", "-p", "no:xdist")
+    assert said.ret == pytest.ExitCode.INTERRUPTED
+    assert load_run(pytester.path / "mine").cases.passed == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process is asked to end there")
 def test_sigterm_while_the_run_folder_is_written_waits_for_it(pytester):
     pytester.makeconftest(
         """

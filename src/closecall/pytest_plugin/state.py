@@ -52,6 +52,7 @@ class State:
         self.termination = Termination()
         self._session: Session | None = None
         self._pending: list[Record] = []
+        self._hung: tuple[str, str] | None = None
         self._parts: Parts | None = None
         self._told: dict[str, Any] = {}
         self._lines: dict[str, list[Line]] = {}
@@ -135,8 +136,10 @@ class State:
             # A case is decided by no line of the test: its message alone says it all.
             if problem is self.raised:
                 report.longrepr = call.excinfo.getrepr(style="value")
+        self._hung = None
         if self._pending:
-            setattr(report, RECORDS, self._written())
+            self._hung = item.nodeid, self._written()
+            setattr(report, RECORDS, self._hung[1])
 
     def _written(self) -> str:
         from closecall.pytest_plugin.records import Parts
@@ -168,6 +171,7 @@ class State:
             found = spelt
         parts, lines = read(found)
         self._told.update(parts)
+        self._hung = None
         self._lines.setdefault(nodeid, []).extend(lines)
 
     def finish(self) -> None:
@@ -182,6 +186,8 @@ class State:
         if self.is_worker:
             self.config.workeroutput[RECORDS] = self.notes  # type: ignore[attr-defined]
             return
+        if self._hung is not None:  # on a report that an interruption kept from coming
+            self._take(*self._hung)
         if self._pending:  # of a test that Ctrl-C cut short, which has no report
             cut = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[0]
             self._take(cut or "outside of a test", self._written())
