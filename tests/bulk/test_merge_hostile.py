@@ -176,6 +176,20 @@ def test_shards_of_another_number_of_cases_do_not_add_up(cases, tmp_path):
     assert not (tmp_path / "merged").exists()
 
 
+@pytest.mark.parametrize("kind", ["folder", "parts"])
+def test_a_case_that_two_shards_hold_is_counted_in_none(cases, tmp_path, kind):
+    first = run(cases, tmp_path / "first", shard="1/2").folder
+    again = run(cases, tmp_path / "again", shard="1/2").folder
+    half = {"index": 2, "count": 2, "first": CASES // 2, "stop": CASES}
+    sealed(again, header(lambda facts: facts.update(shard=half)))
+    to = tmp_path / "merged"
+    with pytest.raises(
+        RunFolderError, match=r"again: the case 'case-\d+' stands there twice, or in an"
+    ):
+        merge_runs([first, again], to if kind == "folder" else parts(to))
+    assert not list(tmp_path.glob("merged/*"))
+
+
 @pytest.mark.parametrize("rows", [-1, -(2**50)])
 def test_a_whole_run_of_less_than_no_cases_is_refused(cases, tmp_path, rows):
     run(cases, tmp_path / "whole")

@@ -35,6 +35,7 @@ from closecall.runs.spent_file import SPENT, SpentFile
 from closecall.runs.stored import load_run
 from closecall.runs.values import later
 from closecall.runs.wire import dump_document
+from closecall.seen import Seen, mark_of
 from closecall.storage import is_url
 from closecall.there import exists
 
@@ -59,7 +60,7 @@ def merge_runs(
 
     Its lines are those that one process would have written, but for the run's id, the ids made of
     it and the times; so are counts, summary, what is watched for calibrations, and the verdict.
-    Memory: a few cases, and what ``evaluate`` holds of each to count it.
+    Memory: a few cases, and what ``evaluate`` holds of each to count it and to know its id.
 
     Parameters
     ----------
@@ -133,9 +134,16 @@ def _counted(
 ) -> Iterator[list[Kept]]:
     """Yield the cases of all shards in order, some at a time, each counted."""
     done, total = 0, count.header.cases
+    seen = Seen()
     for shard in shards:
         cases, own = shard.cases(), 0
         while batch := list(islice(cases, _TOGETHER)):
+            for kept in batch:
+                if not seen.add(mark_of(kept.row.case.id)):
+                    raise RunFolderError(
+                        f"{shard.place}: the case {kept.row.case.id!r} stands there twice, or in "
+                        "an earlier shard; no two of a run share one. Measure this shard anew"
+                    )
             count.add_all(batch)
             own += len(batch)
             done += len(batch)
