@@ -54,8 +54,8 @@ def require_online(
     """
     if offline(environ):
         raise ConfigurationError(
-            f"{what} needs the network, and {VARIABLE} forbids it. Unset {VARIABLE}, or use a "
-            f"model on this machine: {instead}"
+            f"{what} needs the network, and --offline or {VARIABLE} forbids it. Leave that out, "
+            f"or use a model on this machine: {instead}"
         )
 
 

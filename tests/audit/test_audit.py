@@ -492,6 +492,12 @@ def test_labels_too_few_for_a_calibration_are_an_error():
     assert (told.by["accepts"], told.by["rejects"]) == (12, 3)
 
 
+def test_the_limit_that_labels_can_back_is_never_rounded_below_it():
+    # 1 - 0.05 ** (1 / 30) is 9.503 %: 9.5 % would be refused.
+    found = looked([*many(30, 1, "accept"), *many(30, 1, "reject")])
+    assert check(found, "labels").notes[0].endswith("; 9.6 % is in reach")
+
+
 def test_labels_that_back_the_default_promise_need_no_word():
     found = looked(many(60, 1, "accept") + many(60, 1, "reject"))
     assert check(found, "labels").count == 0

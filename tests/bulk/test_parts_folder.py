@@ -104,20 +104,23 @@ def writers():
 
 def test_killed_again_and_again_it_ends_as_if_it_never_was(cases, made, writers, tmp_path):
     place, draw, killed = tmp_path / "run", random.Random(1), 0
-    for round_number in range(12):
+    for round_number in range(80):
         before = len(list((place / "parts").glob("part-*"))) if place.exists() else 0
         with writers.start(cases, place) as process:
-            wanted = before + draw.randint(1, 3) if round_number < 8 else 1_000
+            wanted = before + draw.randint(1, 3) if killed < 8 else 1_000
             while process.poll() is None:
                 if len(list((place / "parts").glob("part-*"))) >= wanted:
                     process.kill()
-                    killed += 1
                     break
                 time.sleep(0.001)
             errors = process.stderr.read().decode()
+        killed += process.returncode != 0
         assert "Error" not in errors, errors
         if (place / "seal.json").exists():
-            break
+            if killed >= 2:
+                break
+            place = tmp_path / f"run-{round_number}"  # done before it could be killed
+            continue
         assert len(list((place / "parts").glob("part-*"))) >= before
     assert killed >= 2
     assert (place / "seal.json").exists()
@@ -313,6 +316,14 @@ def test_what_the_seal_says_is_held_against_every_file(copy):
     assert "lack cases: 96 to 127" in " ".join(open_run(copy).verify())
     with pytest.raises(RunFolderError, match="96 to 127"):
         load_run(copy)
+
+
+def test_the_file_that_was_changed_is_said_before_what_follows_from_it(copy):
+    header = copy / "run.json"
+    header.write_bytes(header.read_bytes().replace(b'"run-2', b'"run-3', 1))
+    problems = open_run(copy).verify()
+    assert problems[0].endswith("run.json: was changed after sealing")
+    assert len(problems) > 1
 
 
 def test_a_seal_of_a_run_that_is_open_shows(copy):

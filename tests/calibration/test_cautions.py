@@ -229,6 +229,13 @@ def test_w12_labels_that_were_picked_by_score():
 def test_w13_texts_that_were_read_in_part():
     found = said(made(usual(truncated=[at < 7 for at in range(300)])))
     assert found["W13"] == "7 labelled rows have a text that was read only in part"
+    one = said(made(usual(truncated=[at < 1 for at in range(300)])))
+    assert one["W13"] == "1 labelled row has a text that was read only in part"
+
+
+def test_w13_sends_nobody_to_an_option_that_a_pair_model_does_not_have():
+    do = CAUTIONS["W13"].do
+    assert "--window chunk; a pair model never does, so look at those yourself" in do
 
 
 # --- W16: several tries --------------------------------------------------------------------------

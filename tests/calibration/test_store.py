@@ -198,6 +198,15 @@ def test_what_is_no_calibration_is_refused_in_a_line(tmp_path, content, words):
     assert "\n" not in refused(path, words)
 
 
+@pytest.mark.parametrize("content", [b"[1, 2]", b"id,label\n", b'{"id": 1}\n{"id": 2}\n'])
+def test_a_file_of_cases_is_told_what_a_calibration_is(tmp_path, content):
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes(content)
+    said = refused(path, "closecall calibrate LABELLED -o cutoff.json")
+    assert '{"input"' not in said
+    assert "each line" not in said
+
+
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.999])
 def test_a_truncated_file_is_refused(written, share):
     content = written.read_bytes()

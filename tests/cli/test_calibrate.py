@@ -251,6 +251,15 @@ def test_no_cutoff_exits_with_7_writes_nothing_and_says_what_would_help(form, ca
         assert said.out.count("closecall plan") == 1
 
 
+@pytest.fixture
+def _interruptible():
+    """Ctrl-C interrupts, whatever the test runner ignores."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interruptible")
 def test_interrupting_leaves_what_was_there(calibrate, monkeypatch):
     assert calibrate("-o", OUT).code == 0
     before, names = OUT.read_bytes(), sorted(Path().iterdir())

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import sys
 from typing import NamedTuple
 
 import pytest
@@ -77,3 +78,19 @@ def test_save_never_replaces_a_file_and_says_what_it_writes(cli, tmp_path):
     assert (said.code, mine.read_text(encoding="utf-8")) == (2, "precious")
     assert "is there already" in said.err
     assert cli("demo", "--save", tmp_path / "cases.csv").code == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of files are a POSIX thing")
+def test_what_could_not_be_saved_whole_is_taken_away_again(cli, tmp_path):
+    import resource
+
+    mine = tmp_path / "mine.jsonl"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        said = cli("demo", "--save", mine)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert said.code == 2
+    assert f"cannot write {mine}" in said.err
+    assert not mine.exists()

@@ -181,3 +181,14 @@ def test_in_a_process_of_its_own(process):
     assert said.returncode == 1
     assert b"failed: low similarity" in said.stdout
     assert said.stderr == b""
+
+
+def test_the_number_of_threads_is_taken_from_the_environment(cli, process, monkeypatch):
+    monkeypatch.setenv("CLOSECALL_THREADS", "many")
+    said = process("score", SAME, SAME, encoding="utf-8")
+    assert said.returncode == 3
+    assert "CLOSECALL_THREADS must be a whole number from 1, got 'many'" in said.stderr
+    assert cli("score", SAME, SAME, "--threads", "1").code == 0
+    assert "[default:\nCLOSECALL_THREADS, else 1]" in re.sub(
+        r"\n +", "\n", cli("score", "--help").out
+    )

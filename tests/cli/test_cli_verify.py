@@ -51,6 +51,18 @@ def test_every_problem_is_said_and_the_exit_code_is_4(cli, folder):
     assert "".join(f"{problem}\n" for problem in found.json["problems"]) == said.out
 
 
+def test_the_file_that_was_changed_is_said_before_what_follows_from_it(cli, write, passing):
+    many = [dict(passing, id=f"case-{number}") for number in range(130)]
+    assert cli("eval", write(*many), "--aef", "run", "-m", "token_f1").code == 0
+    header = Path("run", "run.json")
+    header.write_bytes(header.read_bytes().replace(b'"run-2', b'"run-3', 1))
+    said = cli("verify", "run")
+    assert said.code == 4
+    # Every line has an id made of the run's, and only the first problems are listed.
+    assert said.out.splitlines()[-1].startswith("... and ")
+    assert said.out.splitlines()[0].endswith("run.json: was changed after sealing")
+
+
 def test_a_run_without_its_seal_is_not_called_sealed(cli, folder):
     (folder / "seal.json").unlink()
     said = cli("verify", folder)

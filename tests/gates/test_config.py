@@ -77,6 +77,27 @@ def test_the_nearest_file_upward_counts_and_the_repository_ends_the_search(write
     assert find_gates(deep) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "slip"),
+    [
+        (
+            'gate = ["mean(m) >= 0.95"]',
+            "closecall.toml",
+            "'gate' is not read; did you mean 'gates'",
+        ),
+        ('Gates = ["all(m)"]', "closecall.toml", "'Gates'"),
+        ('[tool.closecall]\ngaets = ["all(m)"]', "pyproject.toml", "'gaets'"),
+        ('gates = ["all(m)"]\n[price."m"]\ninput = 1', "closecall.toml", "mean 'prices'"),
+    ],
+)
+def test_a_slip_in_the_name_is_no_absence_of_gates(write, tmp_path, text, name, slip):
+    path = write(text, name)
+    with pytest.raises(ConfigurationError) as caught:
+        find_gates(tmp_path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert slip in str(caught.value)
+
+
 def test_no_file_is_no_gate(tmp_path):
     (tmp_path / ".git").mkdir()
     assert find_gates(tmp_path) == []

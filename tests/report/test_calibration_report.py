@@ -501,6 +501,24 @@ def test_labels_to_look_at_again_are_listed_by_place():
     assert below(bare, "Check these labels again")[0] == sample.places[first]
 
 
+def test_as_many_of_the_other_side_are_listed_as_there_are():
+    made = report()[1]
+    audit = made.audit
+    for high, shown in ((2, 2), (0, 5)):
+        entries = tuple(
+            entry
+            for kind, most in (("high-scoring reject", high), ("low-scoring accept", 20))
+            for entry in [one for one in audit.entries if one.kind == kind][:most]
+        )
+        one_sided = msgspec.structs.replace(audit, entries=entries, high_rejects=high)
+        said = lines(msgspec.structs.replace(made, audit=one_sided))
+        head = "And as many of these" if high else "Check these labels again"
+        assert one(said, head).count("the cutoff rejects them") == 1
+        assert len(below(said, head)) == shown
+        # With nothing above it, it points at nothing above.
+        assert any(line.startswith("And as many") for line in said) == bool(high)
+
+
 def test_many_wrong_answers_above_the_cutoff_are_no_likely_mistakes():
     scores, labels = _load("made_scores").normal_scores(200, 200, gap=0.5, decimals=4)
     said, found = report(Goal(max_far=0.2), cases.scored(scores / 10, labels))

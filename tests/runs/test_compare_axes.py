@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from two_runs import BAD, GOOD, cases, run
 
-from closecall import compare_runs
+from closecall import compare_runs, evaluate
 from closecall.errors import NotComparableError
 from closecall.runs.comparing.axes import header_axes
 from closecall.runs.files import CASES
@@ -36,6 +36,23 @@ def test_another_embedder_is_never_comparable(tmp_path, a):
     assert "A hash-words, dims 64; B smaller, dims 32" in said
     assert "closecall eval" in said
     assert "closecall compare-models" in said
+
+
+def test_a_run_that_embeds_nothing_is_made_again_with_the_metrics_of_the_other(tmp_path):
+    both, words = tmp_path / "both", tmp_path / "words"
+    evaluate(ROWS, "embed_answer_similarity,token_f1", HashEmbedder(), aef=both, cache=False)
+    evaluate(ROWS, "token_f1", aef=words)
+    for a, b, again in (
+        (both, words, "closecall eval FILE -m embed_answer_similarity -m token_f1 --embedder "),
+        (words, both, "closecall eval FILE -m token_f1\n"),
+    ):
+        axes, said = refused(a, b)
+        assert axes == ("embedder", "metrics")
+        assert again in f"{said}\n"
+        # No embedder has the name "none", and picking what both have is refused in its turn.
+        assert "--embedder none" not in said
+        assert "compare what both have" not in said
+        assert refused(a, b, metrics=["token_f1"])[0] == ("embedder",)
 
 
 def test_other_metrics_are_named_and_one_both_have_can_be_picked(tmp_path, a):

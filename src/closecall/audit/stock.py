@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from closecall.audit.looking import Looking
 from closecall.audit.records import Check, Finding, Severity
+from closecall.calibration.figures import at_most
 from closecall.calibration.goals import DEFAULT_MAX_FAR
 from closecall.calibration.labels.label_stock import Stock, take_stock
 from closecall.calibration.labels.planning import PromisePlan, plan
@@ -84,7 +85,9 @@ def _backed_words(found: PromisePlan) -> str:
     limit = f"{100 * found.limit:g} %"
     unit = "rejects" if found.per == "row" else "groups with a reject"
     if found.more:
-        best = "" if found.best_limit is None else f"; {100 * found.best_limit:.1f} % is in reach"
+        # Rounded up: a limit rounded down would be refused.
+        share = "" if found.best_limit is None else at_most(found.best_limit).removesuffix("%")
+        best = share and f"; {share} % is in reach"
         lacks = f"lacks {found.more:,} labelled {unit}"
         return f"a promise of at most {limit} false accepts {lacks}{best}"
     return (

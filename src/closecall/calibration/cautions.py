@@ -84,7 +84,8 @@ CAUTIONS: dict[str, Meaning] = {
         "label some picked at random; --leave-out-active leaves out those picked by score",
     ),
     "W13": Meaning(
-        "some texts were longer than the model reads", "read them in pieces: --window chunk"
+        "some texts were longer than the model reads",
+        "read them in pieces: --window chunk; a pair model never does, so look at those yourself",
     ),
     "W14": Meaning(
         "cases have more or fewer references than the labelled ones had",
@@ -208,7 +209,12 @@ def _of_history(facts: Circumstances) -> Iterator[tuple[str, str]]:
     if facts.active is not None:
         yield "W12", facts.active
     if facts.truncated:
-        yield "W13", f"{facts.truncated} labelled rows have a text that was read only in part"
+        rows = (
+            "1 labelled row has"
+            if facts.truncated == 1
+            else f"{facts.truncated} labelled rows have"
+        )
+        yield "W13", f"{rows} a text that was read only in part"
     if facts.tried > (facts.looks or 1):
         text = (
             f"calibration number {facts.tried} on these labels: the best of several tries looks "

@@ -86,7 +86,13 @@ def load_calibration(path: str | os.PathLike[str]) -> Calibration:
     document, flaws = decode_row(data)
     if document is None:
         field, message = flaws[0]
-        raise CalibrationFileError(f"{place}: {_short(field) + ': ' if field else ''}{message}")
+        # A reader of rows says so; in the file of a calibration there are none.
+        told = message.removesuffix("; each line is one JSON object")
+        told = told.replace(' such as {"input": "..."}', "")
+        raise CalibrationFileError(
+            f"{place}: {_short(field) + ': ' if field else ''}{told}; --calibration takes what "
+            "closecall calibrate LABELLED -o cutoff.json writes"
+        )
     schema = document.get("schema")
     if schema != SCHEMA:
         raise CalibrationFileError(

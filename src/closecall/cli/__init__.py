@@ -21,6 +21,7 @@ import click
 
 from closecall._version import __version__
 from closecall.cli.ending import TerminatedError, interruption_in, terminable
+from closecall.cli.groups import NamingGroup
 from closecall.cli.options import HELP_NAMES, offline_option, with_offline
 from closecall.cli.pipes import may_close, settle
 from closecall.cli.redacted import redacted
@@ -72,7 +73,7 @@ _OUTPUT_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, 
 """A full or broken output is the machine's fault, not a bug."""
 
 
-class LazyGroup(click.Group):
+class LazyGroup(NamingGroup):
     """Lists every command without importing any; imports the one that is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -94,19 +95,6 @@ class LazyGroup(click.Group):
         with may_close(sys.stdout):
             return super().invoke(ctx)
         return 0
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggest the nearest command for a mistyped one."""
-        name = args[0]
-        if name not in COMMANDS and not name.startswith("-"):
-            import difflib
-
-            near = difflib.get_close_matches(name, COMMANDS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            ctx.fail(f"there is no command {name!r}.{hint} Commands: {', '.join(COMMANDS)}.")
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list from the table above."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from closecall.cli.groups import NamingGroup
 from closecall.cli.options import HELP_NAMES, ROLES, WINDOWS, pairs
 from closecall.cli.say import say, say_json
 from closecall.report.words import visible
@@ -67,7 +68,7 @@ def common(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
 
 
-@click.group(context_settings=HELP_NAMES, epilog=example("closecall cache info"))
+@click.group(cls=NamingGroup, context_settings=HELP_NAMES, epilog=example("closecall cache info"))
 def cache() -> None:
     """Look after the vectors kept between runs.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from closecall.cli.cache import age, example
+from closecall.cli.groups import NamingGroup
 from closecall.cli.options import HELP_NAMES
 from closecall.cli.say import say, say_json
 
@@ -35,7 +36,11 @@ def json_option(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")(command)
 
 
-@click.group(context_settings=HELP_NAMES, epilog=example("closecall cassette stats recordings"))
+@click.group(
+    cls=NamingGroup,
+    context_settings=HELP_NAMES,
+    epilog=example("closecall cassette stats recordings"),
+)
 def cassette() -> None:
     """Look after recordings of embedders, chat models and subjects.
 

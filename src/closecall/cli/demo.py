@@ -101,7 +101,12 @@ def _save(packaged: Path, place: Path) -> None:
         raise UsageError(f"{place}: the cases are JSON lines; give a name that ends in .jsonl")
     try:
         with place.open("xb") as out:  # never over a file somebody has
-            out.write(packaged.read_bytes())
+            try:
+                out.write(packaged.read_bytes())
+                out.flush()
+            except OSError:  # a part of it would stand in the way of the next try
+                place.unlink(missing_ok=True)
+                raise
     except FileExistsError as error:
         raise UsageError(f"{place}: is there already; give another name") from error
     except OSError as error:

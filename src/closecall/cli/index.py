@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from closecall.cli.cache import example, size
+from closecall.cli.groups import NamingGroup
 from closecall.cli.options import HELP_NAMES
 from closecall.cli.pipes import may_close
 from closecall.cli.say import say, say_json
@@ -29,7 +30,7 @@ Examples:
 """
 
 
-class _Group(click.Group):
+class _Group(NamingGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [*COMMANDS, *super().list_commands(ctx)]
 

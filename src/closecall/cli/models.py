@@ -9,6 +9,7 @@ import click
 
 from closecall.cli.distil import command as distil
 from closecall.cli.distil import static_facts
+from closecall.cli.groups import NamingGroup
 from closecall.cli.isotropy import command as isotropy
 from closecall.cli.models_carry import bundle, remove, unbundle
 from closecall.cli.models_pull import known, pull, used_as
@@ -34,7 +35,7 @@ Examples:
 """
 
 
-@click.group("models", context_settings=HELP_NAMES, epilog=EXAMPLES)
+@click.group("models", cls=NamingGroup, context_settings=HELP_NAMES, epilog=EXAMPLES)
 def command() -> None:
     """List, inspect, add, fetch, carry and verify local models. Only pull uses the network."""
 

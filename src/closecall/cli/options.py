@@ -72,34 +72,43 @@ def with_offline(command: click.Command) -> click.Command:
 
 def embedder_options(function: F) -> F:
     """Add --embedder, --window, --threads and --offline."""
-    for option in reversed(
-        (
-            click.option(
-                "--embedder",
-                metavar="SPEC",
-                help="minilm (bundled, the default), the name of a stored model, onnx:FOLDER, "
-                "st:FOLDER-OR-NAME, static:FOLDER, isotropic:FILE, or a provider: openai:MODEL, "
-                "azure:DEPLOYMENT, foundry:MODEL, bitdeer:MODEL, openai-compatible:MODEL, "
-                "ollama:MODEL.",
-            ),
-            click.option(
-                "--window",
-                type=click.Choice(WINDOWS),
-                default="chunk",
-                show_default=True,
-                help="A text longer than the model's window: read it in windows and average, "
-                "read the first only (and say so), or do not measure it.",
-            ),
-            click.option(
-                "--threads",
-                type=click.IntRange(min=1),
-                help="Runs side by side.  [default: every core this process may use]",
-            ),
-            offline_option,
-        )
-    ):
-        function = option(function)
-    return function
+    return embedder_options_with(threads="every core this process may use")(function)
+
+
+def embedder_options_with(*, threads: str) -> Callable[[F], F]:
+    """Return what adds these options, where ``threads`` says what the default of --threads is."""
+
+    def add(function: F) -> F:
+        for option in reversed(
+            (
+                click.option(
+                    "--embedder",
+                    metavar="SPEC",
+                    help="minilm (bundled, the default), the name of a stored model, onnx:FOLDER, "
+                    "st:FOLDER-OR-NAME, static:FOLDER, isotropic:FILE, or a provider: "
+                    "openai:MODEL, azure:DEPLOYMENT, foundry:MODEL, bitdeer:MODEL, "
+                    "openai-compatible:MODEL, ollama:MODEL.",
+                ),
+                click.option(
+                    "--window",
+                    type=click.Choice(WINDOWS),
+                    default="chunk",
+                    show_default=True,
+                    help="A text longer than the model's window: read it in windows and average, "
+                    "read the first only (and say so), or do not measure it.",
+                ),
+                click.option(
+                    "--threads",
+                    type=click.IntRange(min=1),
+                    help=f"Runs side by side.  [default: {threads}]",
+                ),
+                offline_option,
+            )
+        ):
+            function = option(function)
+        return function
+
+    return add
 
 
 def bad_row_option(skip: str = "leave out and count") -> Callable[[F], F]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from closecall.cli.groups import NamingGroup
 from closecall.cli.options import HELP_NAMES, report_option
 from closecall.cli.outputs import require_writable
 from closecall.cli.pipes import may_close
@@ -37,7 +38,7 @@ def example(line: str) -> str:
     return f"\b\nExample:\n  {line}"
 
 
-@click.group("runs", context_settings=HELP_NAMES, epilog=EXAMPLES)
+@click.group("runs", cls=NamingGroup, context_settings=HELP_NAMES, epilog=EXAMPLES)
 def command() -> None:
     """List, show, merge and remove the runs kept."""
 

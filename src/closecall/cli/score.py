@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from closecall.cli.options import embedder_options, guards_option, typed_window
+from closecall.cli.options import embedder_options_with, guards_option, typed_window
 from closecall.cli.pipes import may_close
 from closecall.cli.say import say, say_json
 
@@ -41,7 +41,7 @@ Examples:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @guards_option
-@embedder_options
+@embedder_options_with(threads="CLOSECALL_THREADS, else 1")
 def command(
     text_a: str,
     text_b: str,
@@ -122,7 +122,9 @@ def _embedder(metric: Metric, named: str | None, window: str, threads: int | Non
     if metric.spec.embeds:
         from closecall.embedders.registry import load_embedder
 
-        return load_embedder(named, window=window, threads=threads or 1)
+        # Two texts need no second thread, and starting threads takes a part of the time.
+        alone = None if os.environ.get("CLOSECALL_THREADS") else 1
+        return load_embedder(named, window=window, threads=threads or alone)
     from closecall.runs.asked import needed_embedder
 
     def notice(text: str) -> None:

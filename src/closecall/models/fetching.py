@@ -134,6 +134,7 @@ class Fetcher:
                 if len(data) > left:  # parts of odd sizes, and no length of the whole
                     raise ModelError(f"{file.path}: more comes than the hub says it has")
                 stream.write(data)
+                stream.flush()  # whoever is killed while no more comes keeps it
                 left -= len(data)
                 self.fetched += len(data)
                 self._came(len(data))

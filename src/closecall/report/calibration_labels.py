@@ -212,6 +212,7 @@ def _cautions(made: Calibration) -> Iterator[str]:
 
 def _audit(made: Calibration) -> Iterator[str]:
     audit = made.audit
+    again = "Check these labels again, without looking at the score: "
     for kind, count, head in (
         (
             "conflicting duplicate",
@@ -221,20 +222,24 @@ def _audit(made: Calibration) -> Iterator[str]:
         (
             "high-scoring reject",
             audit.high_rejects,
-            "Check these labels again, without looking at the score: labelled reject, and the "
-            "cutoff accepts them"
+            f"{again}labelled reject, and the cutoff accepts them"
             + ("; the likeliest labelling mistakes" if audit.high_rejects <= FEW else ""),
         ),
         (
             "low-scoring accept",
             audit.low_accepts,
             (
-                "And as many of these, so that corrections go both ways: labelled accept, and the "
-                "cutoff rejects them"
-            ),
+                "And as many of these, so that corrections go both ways: "
+                if audit.high_rejects
+                else again
+            )
+            + "labelled accept, and the cutoff rejects them",
         ),
     ):
-        entries = [entry for entry in audit.entries if entry.kind == kind][:AUDITED]
+        most = AUDITED
+        if kind == "low-scoring accept" and audit.high_rejects:
+            most = min(AUDITED, audit.high_rejects)
+        entries = [entry for entry in audit.entries if entry.kind == kind][:most]
         if entries:
             yield f"{head} ({count:,} in all):"
             yield from (f"  {line}" for line in _entries(made, entries))

@@ -14,6 +14,10 @@ from closecall.there import exists
 from closecall.toml import read_toml
 
 OWN, SHARED = "closecall.toml", "pyproject.toml"
+MEMBERS = ("gates", "prices")
+"""What is read of either file."""
+_NEAR = 0.75
+"""How alike a name and a member are, from 0 to 1, for the name to be a slip of it."""
 MAX_BYTES = 1024 * 1024
 
 
@@ -28,7 +32,8 @@ def find_member(
     Raises
     ------
     ConfigurationError
-        A file cannot be read, or both files of one folder have the member.
+        A file cannot be read, both files of one folder have the member, or one has a name so
+        near to a member's that it must be a slip: gates that are overlooked stop nothing.
     """
     folder = Path(start).absolute()
     for place in (folder, *folder.parents):
@@ -36,7 +41,7 @@ def find_member(
         found = [
             (path, section)
             for path, section in ((own, ()), (shared, ("tool", "closecall")))
-            if member_of(path, section, member) is not None
+            if _held(path, section).get(member) is not None
         ]
         if len(found) > 1:
             raise ConfigurationError(
@@ -63,9 +68,30 @@ def member_of(
     ConfigurationError
         The file cannot be read, is too large, or is no TOML.
     """
+    return _section(path, section, parse_float).get(member)
+
+
+def _held(path: Path, section: tuple[str, ...]) -> dict[str, Any]:
+    """Return a section without slips in its names; empty where there is none."""
+    held = _section(path, section, float)
+    for name in sorted(held.keys() - set(MEMBERS)):
+        from difflib import get_close_matches
+
+        near = get_close_matches(name.lower(), MEMBERS, 1, _NEAR)
+        if near:
+            raise ConfigurationError(
+                f"{path}: {name!r} is not read; did you mean {near[0]!r}? It may hold "
+                f"{' and '.join(MEMBERS)}"
+            )
+    return held
+
+
+def _section(
+    path: Path, section: tuple[str, ...], parse_float: Callable[[str], Any]
+) -> dict[str, Any]:
     # A link that leads nowhere is no absence: what it was to hold is not lost without a word.
     if not os.path.lexists(path):
-        return None
+        return {}
     try:
         held: Any = read_toml(text_of(path), parse_float=parse_float)
     except tomllib.TOMLDecodeError as error:
@@ -73,8 +99,9 @@ def member_of(
     for name in section:
         held = held.get(name)
         if not isinstance(held, dict):
-            return None
-    return held.get(member)
+            return {}
+    found: dict[str, Any] = held
+    return found
 
 
 def text_of(path: Path) -> str:

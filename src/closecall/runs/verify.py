@@ -70,6 +70,9 @@ def _problems(run: RunReader) -> Iterator[str]:
         stray = [path for path in paths if path in {files.WRITER, *files.STAGED}]
         for path in sorted({*files.strangers(paths), *stray}):
             yield f"{run.path / path}: does not belong in a closed run"
+    # First, as it says which file was changed, and one byte may leave many lines in the wrong.
+    if run.sealed:
+        yield from _seal_problems(run, paths)
     try:
         yield from header_problems(run)
         summary = SummaryCheck(run)
@@ -82,9 +85,6 @@ def _problems(run: RunReader) -> Iterator[str]:
         yield str(error)
     except NOT_UNDERSTOOD as error:
         yield not_understood(run.path, error)
-    # Also where the lines end in an error: the seal says which file was changed.
-    if run.sealed:
-        yield from _seal_problems(run, paths)
 
 
 def _own_problems(run: RunReader) -> Iterator[str]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from closecall.embedders.absent import is_absent
 from closecall.errors import NotComparableError
 from closecall.instrument import Instrument
 from closecall.runs.comparing.records import Axis
@@ -49,7 +50,8 @@ def header_axes(a: RunHeader, b: RunHeader, metrics: Sequence[str]) -> Iterator[
     ours, theirs = ([plan.id for plan in header.metrics] for header in (a, b))
     ordered = ours if a.cascade or b.cascade else sorted(ours)
     if not metrics and ordered != (theirs if a.cascade or b.cascade else sorted(theirs)):
-        yield _metrics(ours, theirs, cascade=a.cascade or b.cascade)
+        lone = is_absent(a.instrument) != is_absent(b.instrument)  # picking is then not enough
+        yield _metrics(ours, theirs, whole=lone or a.cascade or b.cascade)
     for plan in a.metrics:
         other = next((one for one in b.metrics if one.id == plan.id), None)
         if other is not None and (not metrics or plan.id in metrics):
@@ -122,13 +124,21 @@ def metadata_axis(
 
 
 def _embedder(a: RunHeader, b: RunHeader) -> Axis:
+    if is_absent(a.instrument) or is_absent(b.instrument):
+        # No --embedder makes a run embed whose metrics do not: other metrics do.
+        return Axis(
+            axis="embedder",
+            a=a.instrument.model,
+            b=b.instrument.model,
+            advice=f"one of them embeds nothing, as its metrics need no vectors; {_again(b, a)}",
+        )
     ours, theirs = _facts(a.instrument, b.instrument)
     return Axis(
         axis="embedder",
         a=ours,
         b=theirs,
         advice=(
-            f"scores of two embedders say nothing of each other; {_again(b, a.embedder)}, or "
+            f"scores of two embedders say nothing of each other; {_again(b, a, b.metrics)}, or "
             f"compare the embedders: closecall compare-models {_file(b)} --embedder "
             f"{shlex.quote(a.embedder)} --embedder {shlex.quote(b.embedder)}"
         ),
@@ -165,16 +175,18 @@ def _share(run: RunHeader) -> float | None:
     return None if run.runs == 1 else run.success_threshold
 
 
-def _again(run: RunHeader, embedder: str) -> str:
-    names = " ".join(f"-m {shlex.quote(plan.id)}" for plan in run.metrics)
-    return f"run B again: closecall eval {_file(run)} {names} --embedder {shlex.quote(embedder)}"
+def _again(b: RunHeader, a: RunHeader, metrics: Sequence[MetricPlan] = ()) -> str:
+    """Return how to make B with the embedder of A, and its metrics unless others are named."""
+    names = " ".join(f"-m {shlex.quote(plan.id)}" for plan in metrics or a.metrics)
+    by = "" if is_absent(a.instrument) else f" --embedder {shlex.quote(a.embedder)}"
+    return f"run B again: closecall eval {_file(b)} {names}{by}"
 
 
 def _file(run: RunHeader) -> str:
     return "FILE" if run.dataset.path is None else shlex.quote(run.dataset.path)
 
 
-def _metrics(ours: list[str], theirs: list[str], *, cascade: bool) -> Axis:
+def _metrics(ours: list[str], theirs: list[str], *, whole: bool) -> Axis:
     both = [name for name in ours if name in theirs]
     pick = " ".join(f"-m {shlex.quote(name)}" for name in both)
     return Axis(
@@ -183,7 +195,7 @@ def _metrics(ours: list[str], theirs: list[str], *, cascade: bool) -> Axis:
         b=", ".join(theirs),
         advice=(
             f"compare what both have, with {pick}"
-            if both and not cascade
+            if both and not whole
             else f"run B again with -m {shlex.quote(','.join(ours))}"
         ),
     )

@@ -43,6 +43,8 @@ def _problems(run: PartsReader) -> Iterator[str]:
     try:
         for name in strangers(run.store.names(), DOCUMENTS):
             yield f"{place}/{name}: does not belong in a run in parts"
+        # First, as it says which file was changed, and one byte may leave many lines in the wrong.
+        yield from seal_problems(run.store, run.header)
         yield from header_problems(run)
         summary = SummaryCheck(run)
         yield from summary.problems
@@ -60,8 +62,6 @@ def _problems(run: PartsReader) -> Iterator[str]:
         yield str(error)
     except NOT_UNDERSTOOD as error:
         yield not_understood(place, error)
-    # Also where the parts end in an error: the seal says which file was changed.
-    yield from seal_problems(run.store, run.header)
 
 
 def _result_ids(run: PartsReader) -> Iterator[str]:
