@@ -173,7 +173,7 @@ def test_a_pipe_and_a_device_are_written_to_and_not_replaced(tmp_path):
     )
     reader.start()
     write(pipe)
-    reader.join(timeout=10)
+    reader.join(timeout=60)
     assert got == ["new\n"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     write("/dev/null")

@@ -102,7 +102,7 @@ class LabelPage:
     def ask(self, sent: bytes, *, end: bool = True) -> bytes:
         """Send bytes as they are; return all that comes back, nothing where the line was cut."""
         said = b""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as line:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as line:
             try:
                 line.sendall(sent)
                 if end:
@@ -276,7 +276,7 @@ def _stalled(page: LabelPage, count: int) -> Counts:
     parts = (b"", b"GET / HT", b"POST {base}press HTTP/1.1\r\nHost: {host}\r\nX: ")
     try:
         for number in range(count):
-            line = socket.create_connection(("127.0.0.1", page.port), timeout=20)
+            line = socket.create_connection(("127.0.0.1", page.port), timeout=60)
             lines.append(line)
             line.sendall(page.filled(parts[number % 3]))
             try:

@@ -52,7 +52,10 @@ class RawServer:
             head, _, body = data.partition(b"\r\n\r\n")
             length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or 0)
             while len(body) < length:
-                body += line.recv(65536)
+                more = line.recv(65536)
+                if not more:
+                    return
+                body += more
             with self._lock:
                 self.count += 1
                 number = self.count

@@ -210,14 +210,16 @@ def _victim(asked: dict[str, Any], streams: list[int], said: int) -> None:
         steps = Steps(asked["kill"])
         hinder(asked["hinder"])
         steps.watch()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            main(asked["argv"])
+            try:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                main(asked["argv"])
+            except SystemExit as ended:
+                code = ended.code if isinstance(ended.code, int) else 1
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         except KeyboardInterrupt:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             code = 130  # it came when the command had ended, or had not begun
-        except SystemExit as ended:
-            code = ended.code if isinstance(ended.code, int) else 1
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
         steps.stop()
         with contextlib.suppress(OSError):
             sys.stdout.flush()

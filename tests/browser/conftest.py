@@ -58,7 +58,7 @@ def refused():
                 try:
                     asked.append(taken.recv(2000).partition(b"\r")[0].decode("latin-1"))
                 except OSError:
-                    asked.append("a connection without a word")
+                    asked.append("silence")
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()

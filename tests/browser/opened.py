@@ -7,8 +7,16 @@ import time
 from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 
-WAIT = 20.0
+WAIT = 60.0
 """Seconds to wait at most for what happens by itself; nothing waits that long on an idle machine."""
+
+SETTLED = """
+    const chosen = document.querySelector('.case-row[aria-selected=true] .id');
+    const title = document.querySelector('#case-title');
+    if (CC.shown === 'cases' && chosen && chosen.textContent !== title?.textContent) return false;
+    const fitted = 'article:not([hidden]) [data-basis=fitted] .cutoff-panel';
+    return CC.shown !== 'cutoff' || !document.querySelector(`${fitted}:empty`);"""
+"""Whether the case, or the calibration's labels, that have to be unpacked first are shown."""
 
 LOCAL = ("file:", "blob:", "about:", "data:", "chrome:")
 
@@ -40,11 +48,19 @@ class Opened:
         self.driver.get(f"{path.as_uri()}{at}")
         if scripts:
             self.until(lambda: self.run("return document.documentElement.dataset.ready") == "yes")
+            self.wait(SETTLED)
         return self
 
     def media(self, *, dark=False, kind=""):
-        features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self.command("Emulation.setEmulatedMedia", media=kind, features=features)
+        features = {
+            "prefers-color-scheme": "dark" if dark else "light",
+            "prefers-reduced-motion": "reduce",  # no colour is seen on its way to another
+        }
+        self.command(
+            "Emulation.setEmulatedMedia",
+            media=kind,
+            features=[{"name": name, "value": value} for name, value in features.items()],
+        )
 
     def go(self, at):
         """Go to a place of the page, such as ``#cases?q=bike``, and wait until it is shown."""
@@ -52,6 +68,7 @@ class Opened:
         section = at.lstrip("#").partition("?")[0]
         self.until(lambda: self.shown == section)
         self.run("return new Promise((done) => requestAnimationFrame(() => setTimeout(done, 60)))")
+        self.wait(SETTLED)
         return self
 
     @property
@@ -165,7 +182,7 @@ class Opened:
 
     def violations(self, axe, section, only=None):
         """Return what axe-core finds serious or critical in a section and the bar above it."""
-        self.driver.set_script_timeout(60)
+        self.driver.set_script_timeout(WAIT)
         if not self.run("return typeof axe === 'object'"):
             self.run(axe)
         found = self.driver.execute_async_script(

@@ -104,8 +104,8 @@ def test_cases_by_keys_alone(shop):
     shop.keys("shop-20", Keys.ESCAPE)
     assert shop.run("return document.activeElement.id") != "search"
     shop.until(lambda: shop.text("#count") == "10 of 230 cases")
-    title = "return document.querySelector('#case-title').textContent"
-    before = shop.run(title)
+    title = "return document.querySelector('#case-title')?.textContent"
+    before = shop.wait(title)
     shop.keys("j")
     shop.until(lambda: shop.run(title) != before)
     shop.keys("k")

@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import warnings
 from contextlib import closing
 from pathlib import Path
 
@@ -125,7 +126,9 @@ def test_a_forked_child_uses_a_connection_of_its_own(filled):
     with VectorCache(filled) as cache:
         assert check(cache, instrument(), TEXTS) == len(TEXTS)
         inherited = cache._opened.connection
-        child = os.fork()
+        with warnings.catch_warnings():  # newer Pythons warn of a fork beside threads
+            warnings.simplefilter("ignore", DeprecationWarning)
+            child = os.fork()
         if child == 0:
             try:
                 cache.put_many(instrument(), rows(instrument(), ["from the child"]))

@@ -22,10 +22,14 @@ def test_it_does_run_side_by_side():
 @pytest.mark.parametrize("in_flight", [1, 2])
 def test_an_error_ends_it_and_nothing_new_begins(in_flight):
     begun, stopped, hold = [], threading.Event(), threading.Event()
+    first = threading.Event()
 
     def work(at):
         begun.append(at)
+        if at == 0:
+            first.set()
         if at == 1:
+            first.wait(60)  # which was given out before, to a thread that may be slower
             raise ValueError("no")
         if in_flight > 1:
             hold.wait(60)

@@ -1,11 +1,13 @@
 """A process that starts or continues a run with a slowed embedder; says how far it is.
 
-Arguments: cases, run folder, seconds a batch takes, cases in a batch, ``memory`` to end with the
-peak of its memory in bytes, where nothing of a small file or run is kept to save time.
+Arguments: cases, run folder, seconds a batch takes, cases in a batch; then perhaps ``memory``, to
+end with the peak of its memory in bytes, where nothing of a small file or run is kept to save
+time, or ``hold`` and a number of cases, to wait to be killed once so many are written.
 """
 
 import resource
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -24,6 +26,12 @@ def peak():
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024
 
 
+def told(done, _):
+    print(done, flush=True)  # noqa: T201 - read by the test
+    if sys.argv[5:6] == ["hold"] and done >= int(sys.argv[6]):
+        threading.Event().wait()
+
+
 if __name__ == "__main__":
     cases, folder, seconds, batch = sys.argv[1:5]
     runner.BATCH_CASES = int(batch)
@@ -39,8 +47,8 @@ if __name__ == "__main__":
         cache=False,
         on_bad_row="skip",
         name="slow",
-        progress=lambda done, _: print(done, flush=True),  # noqa: T201 - read by the test
+        progress=told,
     )
-    print("exit", run.exit_code, flush=True)  # noqa: T201 - same
+    print("exit", run.exit_code, flush=True)  # noqa: T201 - read by the test
     if sys.argv[5:] == ["memory"]:
         print(peak())  # noqa: T201 - same

@@ -64,9 +64,11 @@ def test_killed_at_random_moments_it_ends_like_one_that_never_was(home, unstoppe
     chance = random.Random(seed)
     done = 0
     for _ in range(5):
-        process = start(*slow(unstopped, home / "killed", 0.02, chance.randint(3, 40))[1:])
-        wanted = min(done + chance.randint(1, 250), CASES - 300) * 2
-        wait_for(lambda n=wanted: lines_of(home / "killed") >= n, process)
+        batch = chance.randint(3, 40)
+        wanted = min(done + chance.randint(1, 250), CASES - 300)
+        paused = slow(unstopped, home / "killed", 0.02, batch, "hold", wanted + 100)
+        process = start(*paused[1:])
+        wait_for(lambda n=wanted: lines_of(home / "killed") >= n * 2, process)
         time.sleep(chance.random() * 0.04)  # within a batch, not always at its end
         process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -85,7 +87,7 @@ def test_killed_at_random_moments_it_ends_like_one_that_never_was(home, unstoppe
 def test_a_half_written_line_is_done_again(home):
     write_cases(home / "cases.jsonl", 60)
     finish(home, home / "whole")
-    process = start(*slow(home, home / "cut", 0.2, 10)[1:])
+    process = start(*slow(home, home / "cut", 0.0, 10, "hold", 20)[1:])
     wait_for(lambda: lines_of(home / "cut") >= 40, process)
     process.kill()
     process.communicate()
@@ -175,9 +177,8 @@ def test_what_is_no_run_is_refused(home, capsys, what):
 
 
 def test_a_second_writer_of_one_run_is_refused(home):
-    # New texts in every batch, so that the first is still at it when the others come.
     write_cases(home / "cases.jsonl", CASES, distinct=CASES)
-    process = start(*slow(home, home / "run", 0.8, 20)[1:])
+    process = start(*slow(home, home / "run", 0.0, 20, "hold", 20)[1:])
     try:
         wait_for(lambda: lines_of(home / "run") > 0, process)
         second = subprocess.run(

@@ -614,7 +614,7 @@ def tasks():
     return len(os.listdir(place)) if os.path.isdir(place) else threading.active_count()
 before = tasks()
 OnnxEmbedder(sys.argv[1], threads=2).embed(["red cat " * n for n in range(600)])
-for _ in range(500):  # the system takes a moment to forget a thread that was joined
+for _ in range(6000):  # the system takes a moment to forget a thread that was joined
     if tasks() != before:
         time.sleep(0.01)
 assert tasks() == before, (before, tasks())

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import warnings
 
 import numpy as np
 import pytest
@@ -279,8 +280,10 @@ def test_what_faiss_cannot_write_whole_is_no_index(tmp_path, missing):
     writer = multiprocessing.get_context("fork").Process(
         target=_write_within, args=(place, size - missing)
     )
-    writer.start()
-    writer.join(60)
+    with warnings.catch_warnings():  # newer Pythons warn of a fork beside threads
+        warnings.simplefilter("ignore", DeprecationWarning)
+        writer.start()
+    writer.join(120)
     assert writer.exitcode == 7
     assert files(place) == before
 

@@ -31,7 +31,7 @@ QUIET = (
     "--window-size=1200,900",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
-WAIT = 20
+WAIT = 60
 SERIOUS = ("serious", "critical")
 
 
@@ -57,6 +57,7 @@ def driver(tmp_path_factory):
     options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     made = webdriver.Chrome(options=options, service=Service(chromedriver))
+    made.set_script_timeout(WAIT)
     yield made
     made.quit()
 

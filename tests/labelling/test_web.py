@@ -1,5 +1,7 @@
 """The page's server, over HTTP on the loopback: who is let in, and what is kept."""
 
+import contextlib
+import errno
 import http.client
 import json
 import os
@@ -23,6 +25,8 @@ from closecall.labelling.web.serving import MOST_BODY, Server
 pytestmark = pytest.mark.loopback
 
 HOSTILE = "<script>alert('x')</script> \x1b[31m \u202e"
+PATIENCE = 60
+"""Seconds to wait at most for what comes by itself."""
 
 
 class Client:
@@ -34,7 +38,7 @@ class Client:
         self.cookie = self.base = self.form = None
 
     def ask(self, method, path, body=None, **headers):
-        connection = http.client.HTTPConnection("127.0.0.1", self.link.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.link.port, timeout=PATIENCE)
         wanted = {"Host": self.host, **({"Cookie": self.cookie} if self.cookie else {})}
         wanted |= {name.replace("_", "-"): value for name, value in headers.items()}
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
@@ -315,24 +319,36 @@ def test_a_body_of_no_known_length_is_refused(page, length):
 def test_who_is_silent_or_too_slow_is_cut_off(page, monkeypatch):
     monkeypatch.setattr(serving.Handler, "timeout", 0.05)
     for sent in (b"", b"GET / HT", b"POST /x HTTP/1.1\r\nHost: a\r\n"):
-        with socket.create_connection(("127.0.0.1", page.link.port), timeout=20) as line:
-            line.sendall(sent)
-            assert line.recv(100) == b""
+        with socket.create_connection(("127.0.0.1", page.link.port), timeout=PATIENCE) as line:
+            assert cut_off(line, sent)
     monkeypatch.setattr(serving.Handler, "timeout", None)
     monkeypatch.setattr(serving, "LONGEST", 0.05)
-    with socket.create_connection(("127.0.0.1", page.link.port), timeout=20) as line:
-        assert line.recv(100) == b""
+    with socket.create_connection(("127.0.0.1", page.link.port), timeout=PATIENCE) as line:
+        assert cut_off(line)
 
 
-def test_a_crowd_of_silent_clients_keeps_nobody_out(page):
+def cut_off(line, sent=b""):
+    """Whether the server hangs up; it may do so before it has heard all, which resets the line."""
+    try:
+        line.sendall(sent)
+        return line.recv(100) == b""
+    except ConnectionError:
+        return True
+
+
+def test_a_crowd_of_silent_clients_keeps_nobody_out(page, monkeypatch):
+    # However busy the machine is: nobody here is cut off for another reason.
+    for name, seconds in (("ROOM", PATIENCE), ("LONGEST", PATIENCE)):
+        monkeypatch.setattr(serving, name, seconds)
+    monkeypatch.setattr(serving.Handler, "timeout", PATIENCE)
     place = "127.0.0.1", page.link.port
-    held = [socket.create_connection(place, timeout=20) for _ in range(serving.MOST_AT_ONCE)]
+    held = [socket.create_connection(place, timeout=PATIENCE) for _ in range(serving.MOST_AT_ONCE)]
     try:
         for line in held:
             line.sendall(b"POST / HTTP/1.1\r\n")
         assert page.press("accept").status == 200
         # Each one more takes the place of the one who was silent longest.
-        assert held[0].recv(100) == b""
+        assert cut_off(held[0])
         held[-1].settimeout(0.2)
         with pytest.raises(TimeoutError):
             held[-1].recv(100)
@@ -347,7 +363,7 @@ def test_where_every_place_is_the_browsers_own_the_next_is_turned_away(page, mon
 
     def slow(desk):
         inside.release()
-        release.wait(20)
+        release.wait(PATIENCE)
         return look(desk)
 
     monkeypatch.setattr(Desk, "look", slow)
@@ -358,9 +374,9 @@ def test_where_every_place_is_the_browsers_own_the_next_is_turned_away(page, mon
     for thread in threads:
         thread.start()
     for _ in threads:
-        assert inside.acquire(timeout=20)
-    with socket.create_connection(("127.0.0.1", page.link.port), timeout=20) as one:
-        assert one.recv(100) == b""
+        assert inside.acquire(timeout=PATIENCE)
+    with socket.create_connection(("127.0.0.1", page.link.port), timeout=PATIENCE) as one:
+        assert cut_off(one)
     release.set()
     for thread in threads:
         thread.join()
@@ -368,16 +384,18 @@ def test_where_every_place_is_the_browsers_own_the_next_is_turned_away(page, mon
 
 def raw(page, sent):
     """Send bytes as they are; return all that comes back."""
-    with socket.create_connection(("127.0.0.1", page.link.port), timeout=20) as line:
-        line.sendall(sent.replace(b"{base}", page.base.encode()))
-        line.shutdown(socket.SHUT_WR)
-        said = b""
+    said = b""
+    with socket.create_connection(("127.0.0.1", page.link.port), timeout=PATIENCE) as line:
         try:
+            line.sendall(sent.replace(b"{base}", page.base.encode()))
+            line.shutdown(socket.SHUT_WR)
+        except OSError as error:  # it hung up, which it may before it has heard all
+            if not isinstance(error, ConnectionError) and error.errno != errno.ENOTCONN:
+                raise
+        with contextlib.suppress(ConnectionResetError):
             while more := line.recv(4096):
                 said += more
-        except ConnectionResetError:
-            pass
-        return said
+    return said
 
 
 def signed(page, body, *, length=None, more=b""):
@@ -451,22 +469,12 @@ def test_odd_first_lines_get_a_reply_with_every_header(page, line, capsys):
     "sent", [b"\x16\x03\x01\x02\x00\n", b"GET <script> HTTP/9.9\r\n\r\n", b"G" * 70_000 + b"\r\n"]
 )
 def test_what_is_no_request_is_not_repeated(page, sent):
-    with socket.create_connection(("127.0.0.1", page.link.port), timeout=20) as line:
-        line.sendall(sent)
-        line.shutdown(socket.SHUT_WR)
-        said = b""
-        try:
-            while more := line.recv(4096):
-                said += more
-        except ConnectionResetError:
-            pass
+    said = raw(page, sent)
     assert b"<script>" not in said
     assert b"GGG" not in said
 
 
 def test_a_key_that_cannot_be_kept_is_said_and_the_case_stays(page, monkeypatch):
-    import errno
-
     real = os.fsync
 
     def full(descriptor):

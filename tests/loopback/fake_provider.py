@@ -130,6 +130,12 @@ class FakeProvider:
         self._server.server_close()
         self._thread.join()
 
+    def came(self, count):
+        """Wait until so many requests were read: who gives up on one may be ahead of the server."""
+        until = time.monotonic() + 60
+        while len(self.requests) < count and time.monotonic() < until:
+            time.sleep(0.01)
+
     @property
     def host(self):
         return f"127.0.0.1:{self._server.server_port}"

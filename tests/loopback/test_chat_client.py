@@ -262,6 +262,7 @@ def test_a_slow_server_is_given_up_on_after_its_time(serve_chat, chat):
     assert failure == ChatFailure(
         reason=f"{server.host} did not answer in time", kind="timeout", status=None
     )
+    server.came(2)
     assert len(server.requests) == 2
 
 

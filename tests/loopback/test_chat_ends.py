@@ -36,7 +36,8 @@ def ask(text="a question"):
 
 
 WAITS = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the test runner ignores
 from closecall.chat.base import ChatRequest, Message
 from closecall.chat.registry import load_chat_model
 chat = load_chat_model(in_flight=int(sys.argv[1]))

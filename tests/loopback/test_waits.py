@@ -124,8 +124,9 @@ def test_a_reply_that_ends_early_is_asked_for_again(cut, serve, connect):
 
 def test_a_server_that_does_not_answer_is_not_waited_for_long(serve, connect):
     provider = serve()
-    embedder = connect(provider, patience=Patience(attempts=2, timeout_s=0.3))
+    embedder = connect(provider, patience=Patience(attempts=2))
     embedder.load()
+    embedder._connection._patience = Patience(attempts=2, timeout_s=0.3)
     release = threading.Event()
     provider.script = lambda received: release.wait(20) and None
     found = outcomes(embedder, ["one"])
@@ -135,9 +136,10 @@ def test_a_server_that_does_not_answer_is_not_waited_for_long(serve, connect):
 
 def test_a_server_that_sends_drop_by_drop_is_cut_off_at_the_deadline(serve, connect, time):
     provider = serve()
-    embedder = connect(provider, patience=Patience(attempts=2, deadline_s=1.0))
+    embedder = connect(provider)
     embedder.load()
-    provider.script = lambda received: provider.reply(received)._replace(drip=0.2, step=10)
+    embedder._asking.waiting.patience = Patience(attempts=2, deadline_s=2.0)
+    provider.script = lambda received: provider.reply(received)._replace(drip=0.2, step=1)
     found = outcomes(embedder, ["one"])
     assert "not whole after" in found["one"].reason
 

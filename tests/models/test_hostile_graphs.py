@@ -80,11 +80,11 @@ def chain(length):
 def test_functions_that_call_one_another_in_a_long_row_are_refused_at_once():
     require_bounded(graph("F0", chain(MOST_CALLS)))
     data = graph("F0", chain(6000))
-    begun = time.perf_counter()
+    begun = time.process_time()
     with pytest.raises(ValueError, match=rf"more than {MOST_CALLS} functions call one another"):
         require_bounded(data)
     # In time that grows with the square of their number it took some seconds.
-    assert time.perf_counter() - begun < 1
+    assert time.process_time() - begun < 1
 
 
 def test_a_type_of_more_than_32_bits_is_what_readers_make_of_it():

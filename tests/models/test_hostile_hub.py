@@ -39,7 +39,7 @@ def hub(monkeypatch, tmp_path):
 
 def fetch(**options):
     patience = Patience(tries=2, sleep=lambda _: None)
-    return pull(Wanted(name=REPO, **options), hub=Hub("pulling", timeout=5.0), patience=patience)
+    return pull(Wanted(name=REPO, **options), hub=Hub("pulling"), patience=patience)
 
 
 def relisted(hub, change):

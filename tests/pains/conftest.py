@@ -95,9 +95,14 @@ def embedding(monkeypatch):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """Give a chat server up at once, so that no test waits for one."""
-    soon = Patience(attempts=1, timeout_s=0.1, deadline_s=5.0)
-    monkeypatch.setitem(RemoteChat.__init__.__kwdefaults__, "patience", soon)
+    """Ask a chat server once, so that no test waits between tries; ``impatient(s)``: so long."""
+
+    def wait(seconds):
+        once = Patience(attempts=1, timeout_s=seconds, deadline_s=60.0)
+        monkeypatch.setitem(RemoteChat.__init__.__kwdefaults__, "patience", once)
+
+    wait(60.0)  # a busy machine may take seconds for any answer
+    return wait
 
 
 def _lead_to(server, monkeypatch):

@@ -93,6 +93,7 @@ def test_a_judge_that_always_fails_is_told_once_with_its_count_and_is_never_gree
 
 def test_a_server_that_never_answers_is_a_timeout_with_a_count(cli, cases, judge, impatient):
     over = threading.Event()
+    impatient(0.1)
     judge.script = lambda received: over.wait(60) and None
     try:
         told = cli(*ASKED, "--format", "json")

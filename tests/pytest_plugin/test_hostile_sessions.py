@@ -129,6 +129,7 @@ def test_ctrl_c_keeps_what_the_test_had_measured(pytester):
 
     def test_cut():
         same()
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the runner ignores
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(30)
     """,
@@ -149,14 +150,19 @@ def test_ctrl_c_keeps_what_the_test_had_measured(pytester):
 def test_a_cancelled_job_keeps_what_was_measured(pytester, workers):
     pytester.makeconftest(
         """
-        import os, pathlib, pytest
+        import pathlib, time
+        from closecall.pytest_plugin.state import State
 
-        # The first to know of a report, so the signal comes while ours is being read.
-        @pytest.hookimpl(tryfirst=True)
-        def pytest_runtest_logreport(report):
-            told = report.nodeid.endswith("a_whole") and report.when == "call"
-            if told and "PYTEST_XDIST_WORKER" not in os.environ:
+        real = State.gather
+
+        # From another process, the signal comes while a report is being read.
+        def gather(self, report):
+            if report.nodeid.endswith("a_whole") and report.when == "call":
                 pathlib.Path("told").touch()
+                time.sleep(0.1)
+            return real(self, report)
+
+        State.gather = gather
         """
     )
     said = suite(
@@ -166,7 +172,9 @@ def test_a_cancelled_job_keeps_what_was_measured(pytester, workers):
         same()
 
     def test_b_cut(request):
+        until = time.monotonic() + 120
         while not os.path.exists("told"):
+            assert time.monotonic() < until
             time.sleep(0.01)
         worker = hasattr(request.config, "workerinput")
         os.kill(os.getppid() if worker else os.getpid(), signal.SIGTERM)
@@ -186,6 +194,8 @@ def test_a_report_that_is_cut_off_on_its_way_is_kept(pytester, name):
     pytester.makeconftest(
         f"""
         import os, pytest, signal
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the runner ignores
 
         @pytest.hookimpl(tryfirst=True)
         def pytest_runtest_logreport(report):

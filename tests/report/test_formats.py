@@ -116,7 +116,7 @@ def test_a_pipe_or_device_is_written_to_and_never_replaced(run, render, tmp_path
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()), daemon=True)
     reader.start()
     save(run, "csv", pipe)
-    reader.join(10)
+    reader.join(60)
     assert read == [render(run, "csv").encode()]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 

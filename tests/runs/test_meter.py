@@ -81,7 +81,7 @@ def test_a_request_waits_for_what_is_under_way_instead_of_being_refused():
     waiting.start()
     gate.spend(Used(10, 2), Size(10, 80))  # far less than it might have taken
     gate.leave(Size(10, 80))
-    waiting.join(10)
+    waiting.join(60)
     assert let == [True]
 
 

@@ -119,29 +119,34 @@ def _azurite(tmp_path_factory):
     for name in ("adlfs", "azure.storage.blob"):
         if importlib.util.find_spec(name.partition(".")[0]) is None:
             pytest.skip(f"{name} is not installed: pip install adlfs")
+    # A port that was free may be another's by the time Azurite takes it; then it ends.
+    tries = (_started(program, tmp_path_factory.mktemp("azurite")) for _ in range(5))
+    process, port = next(filter(None, tries), (None, None))
+    assert process is not None, "Azurite ended"
+    yield port
+    process.kill()
+    process.wait()
+
+
+def _started(program, place):
+    """Return Azurite's process and port once it listens; None where it ended."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [program, "--silent", "--blobHost", "127.0.0.1", "--blobPort", str(port),
-         "--location", str(tmp_path_factory.mktemp("azurite")), "--skipApiVersionCheck",
-         "--disableTelemetry"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                assert process.poll() is None, "Azurite ended"
-                assert time.monotonic() < deadline, "Azurite does not answer"
-                time.sleep(0.1)
-        yield port
-    finally:
-        process.terminate()
-        process.wait(30)
+    with (place / "said").open("wb") as said:
+        process = subprocess.Popen(
+            [program, "--silent", "--blobHost", "127.0.0.1", "--blobPort", str(port),
+             "--location", str(place), "--skipApiVersionCheck", "--disableTelemetry"],
+            stdout=said, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while process.poll() is None:
+        if b"successfully listen" in (place / "said").read_bytes():
+            return process, port
+        if time.monotonic() > deadline:
+            process.kill()
+        time.sleep(0.1)
+    return None
 
 
 @pytest.fixture

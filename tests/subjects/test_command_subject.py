@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -76,7 +77,8 @@ print(me)
     assert [one.text for one in answers(code, cases, in_flight=2)] == ["i0", "i1"]
 
 
-def test_a_program_that_fails_says_why_and_costs_no_other_its_answer():
+def test_a_program_that_fails_says_why_and_costs_no_other_its_answer(monkeypatch):
+    monkeypatch.setattr("closecall.subjects.process._LAST_S", 60.0)
     code = """
 import json, sys
 asked = json.load(sys.stdin)["input"]
@@ -124,13 +126,20 @@ def test_a_program_that_prints_without_end_is_stopped(monkeypatch):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="asks after processes as POSIX does")
-def test_a_program_that_hangs_is_killed_with_what_it_started(tmp_path):
+def test_a_program_that_hangs_is_killed_with_what_it_started(tmp_path, monkeypatch):
     inner = f"""
 import os, pathlib, time
 pathlib.Path({str(tmp_path)!r}, str(os.getpid())).touch()
 time.sleep(600)
 """
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {inner!r}])"
+    until = time.monotonic() + 60
+
+    def now():
+        """Time stands still until all have started, which takes as long as it takes."""
+        return 6.0 if any(tmp_path.iterdir()) or time.monotonic() > until else 0.0
+
+    monkeypatch.setattr("closecall.subjects.process.time", SimpleNamespace(monotonic=now))
     (found,) = answers(code, timeout_s=5.0)
     assert found == Unmeasured(
         "the subject gave no answer: the command was not done after 5 s", State.ERROR
@@ -150,7 +159,8 @@ pathlib.Path({str(tmp_path)!r}, str(os.getpid())).touch()
 time.sleep(600)
 """
     program = f"""
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the test runner ignores
 from closecall.records import Case
 from closecall.subjects.command import CommandSubject
 subject = CommandSubject({python(code)!r}, in_flight=2)
@@ -168,6 +178,7 @@ except KeyboardInterrupt:
         assert process.wait(60) == 130
         pids = [int(path.name) for path in tmp_path.iterdir()]
         assert len(pids) == 2
+        until = time.monotonic() + 60
         while any(running(pid) for pid in pids) and time.monotonic() < until:
             time.sleep(0.02)
         assert not any(running(pid) for pid in pids)

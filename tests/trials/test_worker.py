@@ -34,8 +34,9 @@ def test_a_reader_that_takes_all_memory_is_counted(tmp_path):
 
 
 def test_a_reader_that_hangs_is_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr(inputs, "SECONDS", 1)
-    assert tried(worker.waits, tmp_path).end == "hang"
+    with monkeypatch.context() as short:
+        short.setattr(inputs, "SECONDS", 1)
+        assert tried(worker.waits, tmp_path).end == "hang"
     assert tried(worker.lives, tmp_path).end == "read"
 
 

@@ -22,13 +22,25 @@ TEXT = "a" * 40 + "!"
 
 
 @pytest.fixture
-def quick(monkeypatch):
-    """A short limit and no memory of what other tests did."""
+def fresh(monkeypatch):
+    """No memory of what other tests did, and time for what ends, however busy the machine is."""
     worker = patterns._Worker()
     monkeypatch.setattr(patterns, "_worker", worker)
-    monkeypatch.setattr(patterns, "LIMIT_SECONDS", 0.25)
+    monkeypatch.setattr(patterns, "LIMIT_SECONDS", 60.0)
     yield worker
     worker.close()
+
+
+@pytest.fixture
+def soon(monkeypatch):
+    """Search as ever, with a short limit."""
+
+    def call(*given):
+        with monkeypatch.context() as short:
+            short.setattr(patterns, "LIMIT_SECONDS", 0.5)
+            return search(*given)
+
+    return call
 
 
 def test_each_pattern_is_found_where_it_stands_first():
@@ -56,34 +68,36 @@ def test_case_counts_unless_told_otherwise():
     ],
     ids=["nested", "overlapping", "words", "backreference", "counted", "quadratic", "address"],
 )
-def test_an_endless_pattern_is_stopped_and_named(quick, pattern, text):
+def test_an_endless_pattern_is_stopped_and_named(fresh, soon, pattern, text):
     started = time.monotonic()
     with pytest.raises(SlowPatternError) as caught:
-        search(["a", pattern, "b"], text)
-    assert time.monotonic() - started < 5
+        soon(["a", pattern, "b"], text)
+    assert time.monotonic() - started < 30
     assert f"'{pattern}' took longer than" in str(caught.value)
     assert "Avoid a repeat inside a repeat" in str(caught.value)
     assert search(["a"], "after") == [Span(0, 1)]
 
 
-def test_a_pattern_that_keeps_being_endless_is_no_longer_tried(quick):
+def test_a_pattern_that_keeps_being_endless_is_no_longer_tried(fresh, soon, monkeypatch):
     for _ in range(patterns.GIVE_UP_AFTER):
         with pytest.raises(SlowPatternError, match="took longer than"):
-            search([ENDLESS], TEXT)
-    started = time.monotonic()
-    for _ in range(50):
-        with pytest.raises(SlowPatternError, match="not tried on this one"):
-            search(["a", ENDLESS], "aa")
-    assert time.monotonic() - started < patterns.LIMIT_SECONDS
+            soon([ENDLESS], TEXT)
+    asked = []
+    with monkeypatch.context() as patched:
+        patched.setattr(fresh, "_ask", lambda *given, **_: asked.append(given))
+        for _ in range(50):
+            with pytest.raises(SlowPatternError, match="not tried on this one"):
+                search(["a", ENDLESS], "aa")
+    assert asked == []
     assert search(["a+$"], "aa") == [Span(0, 2)]
 
 
-def test_a_long_text_gets_more_time(quick, monkeypatch):
+def test_a_long_text_gets_more_time(fresh, soon, monkeypatch):
     said = []
     monkeypatch.setattr(patterns, "_write", lambda _process, line: said.append(line))
-    monkeypatch.setattr(quick, "_read", lambda *_: "null")
-    search(["a", "b"], "x" * 1_000_000)
-    assert '"seconds": 0.45}' in said[0]
+    monkeypatch.setattr(fresh, "_read", lambda *_: "null")
+    soon(["a", "b"], "x" * 1_000_000)
+    assert '"seconds": 0.7}' in said[0]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +140,7 @@ def test_a_text_of_a_million_characters_and_odd_ones():
     assert search(["end$", "\\x00"], text) == [Span(len(text) - 3, len(text)), Span(3, 4)]
 
 
-def test_threads_get_their_own_answers(quick):
+def test_threads_get_their_own_answers(fresh):
     wrong = []
 
     def ask(number):
@@ -141,37 +155,40 @@ def test_threads_get_their_own_answers(quick):
     assert not wrong
 
 
-def test_a_process_that_was_ended_is_started_again(quick):
+def test_a_process_that_was_ended_is_started_again(fresh):
     assert search(["a"], "a") == [Span(0, 1)]
-    quick._process.kill()
-    quick._process.wait()
+    fresh._process.kill()
+    fresh._process.wait()
     assert search(["b"], "ab") == [Span(1, 2)]
 
 
-def test_an_answer_left_unread_is_not_taken_for_the_next_one(quick, monkeypatch):
+def test_an_answer_left_unread_is_not_taken_for_the_next_one(fresh, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(quick, "_read", interrupted)
+        patched.setattr(fresh, "_read", interrupted)
         with pytest.raises(KeyboardInterrupt):
             search(["a"], "a")
     assert search(["b"], "ab") == [Span(1, 2)]
 
 
-def test_a_process_that_ends_within_a_search_is_not_taken_for_slow(quick):
+def test_a_process_that_ends_within_a_search_is_not_taken_for_slow(fresh, monkeypatch):
     search(["a"], "a")
-    process = quick._process
-    timer = threading.Timer(0.05, process.kill)
-    timer.start()
+    write = patterns._write
+
+    def asked(process, line):
+        write(process, line)
+        process.kill()
+
+    monkeypatch.setattr(patterns, "_write", asked)
     with pytest.raises(PatternError, match="ended with code") as caught:
         search([ENDLESS], TEXT)
-    timer.join()
     assert not isinstance(caught.value, SlowPatternError)
-    assert not quick._stopped[ENDLESS]
+    assert not fresh._stopped[ENDLESS]
 
 
-def test_without_an_interpreter_it_says_so(quick, monkeypatch):
+def test_without_an_interpreter_it_says_so(fresh, monkeypatch):
     monkeypatch.setattr(sys, "executable", "")
     with pytest.raises(PatternError, match="need a Python interpreter"):
         search(["a"], "a")

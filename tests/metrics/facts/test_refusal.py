@@ -165,7 +165,7 @@ def test_answers_that_are_no_refusals(response):
 
 
 def test_looking_for_a_beginning_takes_no_time():
-    started = time.monotonic()
+    started = time.process_time()  # of the processor: what else the machine does says nothing
     for text in (
         "sorry, " * 50_000,
         "based on the " * 30_000,
@@ -173,7 +173,7 @@ def test_looking_for_a_beginning_takes_no_time():
     ):
         refusal_cue(text)
         refusal_cue(text + "I cannot")
-    assert time.monotonic() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 def test_only_the_start_is_looked_at():

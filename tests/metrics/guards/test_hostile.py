@@ -12,7 +12,8 @@ from closecall.metrics.guards import GUARDS, number_words
 LONG = os.environ.get("CLOSECALL_LONG") == "1"
 SIZE = 1_000_000 if LONG else 10_000
 LIMIT = 240.0 if LONG else 4.0
-"""Seconds; what takes time in the square of the length takes far longer on the long texts."""
+"""Seconds of the processor; what takes time in the square of the length takes far longer on the
+long texts."""
 
 PIECES = {
     "ones": "1 ",
@@ -55,9 +56,9 @@ GUARD = pytest.mark.parametrize("guard", GUARDS.values(), ids=GUARDS)
 def test_a_long_text_takes_time_in_line_with_its_length(guard, piece):
     text = piece * (SIZE // len(piece))
     for reference, response in ((text, text), ("The 5 cats are not all in Rome.", text)):
-        start = time.perf_counter()
+        start = time.process_time()
         found = guard.check(reference, response, "Who is it?")
-        assert time.perf_counter() - start < LIMIT
+        assert time.process_time() - start < LIMIT
         assert found.state in ("agree", "differ", "absent")
 
 
@@ -65,9 +66,9 @@ def test_a_long_text_takes_time_in_line_with_its_length(guard, piece):
 def test_many_different_numbers_and_names_take_no_longer(guard):
     letters = str.maketrans("0123456789", "abcdefghij")
     text = " ".join(f"{n} N{str(n).translate(letters)}." for n in range(SIZE // 12))
-    start = time.perf_counter()
+    start = time.process_time()
     assert guard.check(text, text).state != "differ"
-    assert time.perf_counter() - start < LIMIT
+    assert time.process_time() - start < LIMIT
 
 
 WORDS = st.sampled_from(
