@@ -551,7 +551,7 @@ def test_the_worry_is_the_worst_thing_known():
     measured = cases.scored(scores / 10, labels)
     said, _ = report(Goal(max_far=0.2), measured)
     assert re.fullmatch(
-        r"Biggest worry: of the accepted answers about 1 in [23] is wrong, if 50% of your answers "
+        r"Biggest worry: of the accepted answers about 39% are wrong, if 50% of your answers "
         r"are good\.",
         one(said, "Biggest worry"),
     )

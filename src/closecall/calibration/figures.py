@@ -87,17 +87,18 @@ def share_of(rate: Rate) -> str:
 def one_in(share: float | None) -> str:
     """Return ``1 in 58`` for a share, rounded so that it never sounds rarer than it is.
 
-    >>> one_in(1 / 58.9), one_in(0.5), one_in(0.678), one_in(0.0), one_in(None)
-    ('1 in 58', '1 in 2', '68%', '0', 'none')
+    >>> one_in(1 / 58.9), one_in(1 / 3), one_in(8 / 23), one_in(0.0), one_in(None)
+    ('1 in 58', '1 in 3', '35%', '0', 'none')
     """
     if share is None:
         return "none"
     if share <= 0:
         return "0"
-    if share > 0.5:  # noqa: PLR2004 - then a percentage says more than the odds
-        return at_most(share)
     # The last float digit is not the answers' doing: 1 / 49 must come back as 1 in 49.
-    return f"1 in {_SLACK / typed(share) // 1:,}"
+    odds = _SLACK / typed(share) // 1
+    if odds < 3:  # noqa: PLR2004 - 35% would become 1 in 2, much more than it is
+        return at_most(share)
+    return f"1 in {odds:,}"
 
 
 def plain(value: float) -> str:

@@ -150,8 +150,10 @@ def _worry(made: Calibration) -> str:
     accepted = details.accepted_wrong(made)
     if "W12" not in codes and accepted is not None and (accepted.share or 0.0) >= MANY_WRONG:
         n = accepted.accepts + accepted.rejects
+        share = one_in(accepted.share)
+        verb = "is" if share.startswith("1 in ") else "are"
         return (
-            f"{start} of the accepted answers about {one_in(accepted.share)} is wrong, if "
+            f"{start} of the accepted answers about {share} {verb} wrong, if "
             f"{percent(accepted.base_rate, n)} of your answers are good."
         )
     broken = labels.worst_part(made.slices)

@@ -247,9 +247,10 @@ def _accepted(made: Calibration) -> Iterator[str]:
     whose = "as you said" if told else f"as {counts.accepts:,} of these {n:,} labels are"
     share = limit(found.base_rate) if told else percent(found.base_rate, n)
     now = one_in(found.share)
+    verb = "are" if now.endswith("%") else "is"
     now = "none seen" if now == "0" else f"about {now}"
     yield (
-        f"If {share} of your answers are good ({whose}): of the accepted ones {now} is wrong; "
+        f"If {share} of your answers are good ({whose}): of the accepted ones {now} {verb} wrong; "
         f"{one_in(found.upper)} with both error rates at the bad end of their intervals."
     )
 
