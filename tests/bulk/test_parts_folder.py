@@ -114,8 +114,10 @@ def test_killed_again_and_again_it_ends_as_if_it_never_was(cases, made, writers,
                     break
                 time.sleep(0.001)
             errors = process.stderr.read().decode()
-        killed += process.returncode != 0
-        assert "Error" not in errors, errors
+        # Killed between its header and its seal it is done; going on with it seals it and says so.
+        done = "nothing to resume" in errors
+        killed += process.returncode != 0 and not done
+        assert done or "Error" not in errors, errors
         if (place / "seal.json").exists():
             if killed >= 2:
                 break
