@@ -21,7 +21,7 @@ from closecall.errors import ClosecallError
 
 from .counts import Counts, Say
 
-SECONDS = 60
+SECONDS = 20
 """A reader that takes longer than this on a small input hangs."""
 
 

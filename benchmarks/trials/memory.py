@@ -32,7 +32,7 @@ BOUND = 1.0
 ROOM = 24.0
 """MB that all operations after the warm-up may add, however many they are."""
 
-NOISE = 4.0
+NOISE = 2.0
 """MB that an allocator may take or not: a slope over less than that says nothing."""
 
 WARM = 0.4

@@ -118,7 +118,7 @@ def test_one_in_n_never_sounds_rarer_than_it_is(share):
         # Nor much more often: the next number would be too rare.
         assert Fraction(1, told.denominator + 1) <= Fraction(share) * (1 + Fraction(1, 10**12))
     elif text != ">99%":
-        assert share > 0.333
+        assert Fraction(share) > Fraction(1, 3)
         assert number(text) >= Fraction(share) * (1 - Fraction(1, 10**11))
 
 
@@ -127,6 +127,11 @@ def test_one_in_n_of_nothing():
     assert one_in(0.0) == "0"
     assert one_in(1e-5) == "1 in 100,000"
     assert one_in(1.0) == "100%"
+
+
+def test_more_than_a_third_is_told_as_a_percentage():
+    assert (one_in(1 / 3), one_in(0.334), one_in(8 / 23)) == ("1 in 3", "34%", "35%")
+    assert (one_in(0.5), one_in(0.501)) == ("50%", "51%")
 
 
 def test_a_rate_gives_its_count_its_n_and_its_interval():

@@ -83,7 +83,7 @@ def _read_hub(folder: Path) -> None:
     from closecall.models.pull import pull
 
     with own_store() as place, _hub(folder) as endpoint:
-        hub = Hub("pulling", timeout=20.0, environ={ENDPOINT_VARIABLE: endpoint})
+        hub = Hub("pulling", timeout=10.0, environ={ENDPOINT_VARIABLE: endpoint})
         patience = Patience(tries=1, sleep=lambda _: None)
         pull(Wanted(name=REPO), hub=hub, patience=patience)
         require({path.name for path in place.iterdir()} <= {"tiny", ".pulling"})

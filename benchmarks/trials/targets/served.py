@@ -41,7 +41,7 @@ from ..raw_server import Asked, RawServer, whole
 TEXTS = ("one", "two words", "and three of them")
 DIMS = 4
 _TAG = "openai-compatible"
-_PATIENCE = Patience(attempts=2, base_s=0.0, deadline_s=20.0, timeout_s=20.0)
+_PATIENCE = Patience(attempts=2, base_s=0.0, deadline_s=10.0, timeout_s=10.0)
 
 
 def _put(**files: bytes) -> Callable[[Path], None]:

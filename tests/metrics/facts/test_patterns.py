@@ -72,7 +72,7 @@ def test_an_endless_pattern_is_stopped_and_named(fresh, soon, pattern, text):
     started = time.monotonic()
     with pytest.raises(SlowPatternError) as caught:
         soon(["a", pattern, "b"], text)
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 5
     assert f"'{pattern}' took longer than" in str(caught.value)
     assert "Avoid a repeat inside a repeat" in str(caught.value)
     assert search(["a"], "after") == [Span(0, 1)]
